@@ -34,6 +34,14 @@ def test_nothing_is_less_than_nothing(form: str, value: float) -> None:
         assert "+" not in written
 
 
+def test_an_error_that_chance_explains_is_not_called_zero() -> None:
+    assert text.estimated(0.0, 0.0, 0.067, "error") == ("at most .067", "")
+    assert text.estimated(0.0, 0.0, 0.067) == (".000", "[.000, .067]")
+    assert text.estimated(0.012, 0.0, 0.067, "error") == (".012", "[.000, .067]")
+    assert text.estimated(0.0, 0.0, 0.0001, "error") == (".000", "[.000, .000]")
+    assert text.estimated(0.0, nan, nan, "error") == (".000", "")
+
+
 def test_percent_has_a_decimal_where_it_tells() -> None:
     assert text.percent(1 / 3) == "33.3 %"
     assert text.percent(0.5) == "50 %"

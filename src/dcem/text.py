@@ -109,6 +109,7 @@ def remaining(seconds: float | None) -> str:
 # Form of a number -> how it is written, and how the ends of its interval are.
 FORMS: dict[str, tuple[Callable[[float], str], Callable[[float], str]]] = {
     "score": (number, number),
+    "error": (number, number),
     "gain": (partial(number, sign=True), partial(number, sign=True)),
     "fine score": (partial(number, digits=4), partial(number, digits=4)),
     "percent": (partial(percent, digits=1), lambda share: decimal(100 * share, 1)),
@@ -122,6 +123,17 @@ FORMS: dict[str, tuple[Callable[[float], str], Callable[[float], str]]] = {
 def value(number: float, form: str = "score") -> str:
     """A number in its form."""
     return FORMS[form][0](number)
+
+
+def estimated(number: float, low: float, high: float, form: str = "score") -> tuple[str, str]:
+    """A number with its interval, in their form: `.787` and `[.768, .823]`.
+
+    An "error" is what is left of a distance once the part that chance alone shows is taken away.
+    Where nothing is left it is not known to be 0, only how large it may be: `at most .067`.
+    """
+    if form == "error" and number < 0.0005 <= high:
+        return f"at most {value(high)}", ""
+    return value(number, form), interval(low, high, form)
 
 
 def interval(low: float, high: float, form: str = "score") -> str:

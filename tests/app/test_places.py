@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from dcem.app import commands
 from dcem.app.forms import Posted
 from dcem.app.places import Place
+from dcem.app.roles_form import recorded_values
 from dcem.app.runs import Run
 from dcem.app.steps import options as offered
 from dcem.app.steps import recipe
@@ -41,6 +42,15 @@ def opened(client, app, **fields: str) -> str:
     answer = client.post("/open", data=app.form(**fields))
     assert answer.status_code == 303, answer.text
     return answer.headers["location"]
+
+
+def test_what_stands_for_missing_is_not_offered_as_a_group(tmp_path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("race,y\na,1\nb,0\na,?\n?,\n?,\n?,1\n")
+    place = Place(path)
+    assert recorded_values(place, "race", {"missing": ["?"]}) == [("a", 2), ("b", 1)]
+    assert recorded_values(place, "race", {})[0] == ("?", 3)  # nobody said that it means that
+    assert recorded_values(place, "gone", {}) == []
 
 
 def test_a_table_of_a_database_is_chosen_by_a_click_or_by_sql(app, monkeypatch) -> None:

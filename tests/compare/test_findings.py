@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from made_up import GROUPS, made_up_comparison
 
+from dcem.compare.caveats import about_estimates, warn
 from dcem.compare.findings import (
     about_best,
     about_calibration,
@@ -16,8 +17,7 @@ from dcem.compare.findings import (
 )
 from dcem.compare.recovery import about_recovery
 from dcem.compare.results import PlantedFamily, Standing
-from dcem.compare.warnings import about_estimates, warn
-from dcem.estimation.results import WITHIN
+from dcem.estimation.results import COUNTED, WITHIN
 from dcem.metrics.estimate import Estimate
 
 KEPT = PlantedFamily("kept", "One sentence.", "")
@@ -150,8 +150,12 @@ class TestLost:
         made = made_up_comparison()
         (found,) = (one for one in warn(made, {}) if one.key == "reach")
         assert found.values["rows"] == 10_100
-        whole = {one.key for one in warn(replace(made, rows=10_100), {})}
-        assert not whole & {"reach", "row-budget"}
+        whole = replace(made, rows=10_100, overlap=replace(made.overlap, reach=1.0))
+        assert not {one.key for one in warn(whole, {})} & {"reach", "row-budget"}
+        some = replace(whole, overlap=replace(made.overlap, reach=0.9))
+        (found,) = (one for one in warn(some, {}) if one.key == "reach")
+        assert found.values["reach"] == 0.9
+        assert COUNTED in found.text  # as in an audit
 
 
 class TestCalibration:

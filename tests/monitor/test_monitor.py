@@ -15,7 +15,7 @@ from dcem.estimation import measures
 from dcem.estimation.outcomes import masses
 from dcem.methods import make
 from dcem.monitor import Baseline
-from dcem.monitor.baseline import _column_bins, design
+from dcem.monitor.baseline import GROUP, Bins, _column_bins, _shared, design
 from dcem.monitor.run import _pearson, holm, stability
 from dcem.report.from_json import read_result
 from dcem.report.to_markdown import to_markdown
@@ -144,6 +144,25 @@ def test_what_is_remembered_survives_a_file_and_holds_no_small_bin(model):
     missing = next(one for one in again.columns if one.column == "c")
     assert missing.names[-1] == "missing"
     assert missing.share[-1] == pytest.approx(table(2500, 0)["c"].isna().mean(), abs=1e-5)
+
+
+def test_shares_do_not_tell_how_many_people_the_smallest_bin_holds():
+    """Whoever reads them can think of every number from one to nine."""
+    bins = Bins(GROUP, (), ("a", "b", "others"), (), ())
+    everybody = np.arange(400)
+    y = np.where(everybody % 3, everybody % 2, np.nan)
+    problem = SelectiveLabels.from_arrays(everybody[:, None], y)
+
+    def shares(of_a: int, rare: int) -> tuple[float, ...]:
+        group = np.repeat([0, 1, 2], [of_a, 400 - of_a - rare, rare])
+        return _shared(bins, group, problem).share
+
+    told = shares(223, 4)
+    assert told[-1] * 400 == pytest.approx(5)
+    assert sum(told) == pytest.approx(1, abs=1e-5)
+    assert told[0] == pytest.approx(223 / 400, abs=0.02)
+    for rare in range(1, 10):
+        assert told in [shares(of_a, rare) for of_a in range(215, 231)]
 
 
 def test_a_model_that_remembers_nothing_is_refused(model):

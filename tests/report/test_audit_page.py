@@ -199,8 +199,20 @@ def test_what_is_more_serious_than_the_answer_stands_beside_it(found, severity) 
         worst = min((one.severity for one in document.findings.items), key=order)
         own = opening(replace(found, findings=tuple(findings))).verdict.severity
         assert verdict.severity == own  # the mark is of the answer, not of another finding
+        assert order(verdict.most_severe) <= order(worst)  # and the first line no milder than any
         assert (verdict.worst is not None) == (order(worst) < order(own))
         assert verdict.worst is None or verdict.worst.key == "overlap"
+
+
+def test_a_group_with_one_point_has_no_line(found) -> None:
+    first, *others = found.risk_curves
+    assert len(first.risk) > 1
+    lines = len(people.risk_figure(found).figure.axes[0].lines)
+    cut = {name: values[:1] for name, values in vars(first).items() if name != "group"}
+    point = replace(first, **cut)
+    drawn = people.risk_figure(replace(found, risk_curves=(point, *others)))
+    assert len(drawn.figure.axes[0].lines) == lines - 1
+    assert people.risk_figure(replace(found, risk_curves=(point,))) is None
 
 
 def test_one_number_has_one_interval(found) -> None:

@@ -126,9 +126,15 @@ def test_an_interval_and_what_stands_beside_it_are_apart_on_a_phone() -> None:
 
 @pytest.mark.parametrize("write", [page, markdown, terminal], ids=lambda f: f.__name__)
 def test_each_mark_stands_beside_what_it_is_of(write) -> None:
+    """And the most severe first."""
     first = squeezed(write(small()).split("How sure?")[0])
-    assert re.search(r"Yes Because\. \W*serious\W+/b.*is tested less\.", first)
+    assert re.search(r"serious\W+/b.*is tested less\..*Yes Because\.", first)
     assert write is markdown or re.search(r"caution\W+Yes", first)
+
+
+def test_json_says_how_serious_the_first_line_is() -> None:
+    verdict = json.loads(to_json(small()))["verdict"]
+    assert (verdict["severity"], verdict["most_severe"]) == ("caution", "serious")
 
 
 @pytest.mark.parametrize("width", [30, 110])

@@ -67,6 +67,19 @@ def test_small_counts_are_hidden_from_the_record() -> None:
     assert not any(isinstance(count, int) for count in shown)  # one would give the other away
 
 
+def test_many_rows_of_a_few_people_are_as_secret_as_few_rows(decide) -> None:
+    frame = visits(600, seed=8)
+    frame.loc[:59, "race"] = None
+    many, _ = decide(frame, capacity=0.5)
+    assert list(many.by_group) == ["A", "B", "(missing)"]
+    assert many.shown()["(missing)"]["rows"] == 60
+    frame.loc[:59, "patient"] = [f"P{i % 3}" for i in range(60)]
+    few, _ = decide(frame, capacity=0.5)
+    assert few.by_group == many.by_group
+    assert not isinstance(few.shown()["(missing)"]["rows"], int)
+    assert isinstance(few.shown_flagged(), int)  # of all together there are enough
+
+
 def test_a_small_decision_is_withheld_with_what_would_give_it_away() -> None:
     """Five in one group on whom one acts: neither they, nor all others' decisions to subtract."""
     groups = {"a": (5, 395, 100), "b": (300, 100, 100)}

@@ -170,6 +170,22 @@ def test_reasons_claim_no_more_than_was_compared(found):
     assert not found.table["reason"].str.contains("minimum").any()  # two groups of similar size
 
 
+def test_reasons_call_the_prediction_what_its_column_is_called(found):
+    rows = found.table.assign(score=0.5)
+    none = np.zeros(len(rows), bool)
+    assert all("the risk is close" in text for text in reasons(rows, none, score="risk"))
+    assert all("the score is close" in text for text in reasons(rows, none))
+
+
+def test_people_without_a_group_are_listed_last(model, tmp_path):
+    frame = visits(400, seed=9)
+    frame.loc[:59, "race"] = None
+    frame.loc[60:119, "race"] = "0 new"
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    by_group = next_tests(model, tmp_path / "p.csv", 50).by_group
+    assert list(by_group.index) == ["A", "B", "0 new", "(missing)"]
+
+
 def test_a_budget_for_everybody(model, table_file, found):
     everybody = next_tests(model, table_file, 5000)
     assert (everybody.table["probability"] == 1).all()

@@ -236,7 +236,9 @@ class Pages:
                 (value, number, roles_form.meaning(value, plain))
                 for value, number in roles_form.label_values(study.place, plain)
             ],
-            levels=roles_form.values_of(study.place, groups[0]) if len(groups) == 1 else (),
+            levels=roles_form.recorded_values(study.place, groups[0], plain)
+            if len(groups) == 1
+            else (),
             lists=steps.outputs_of(self.work.out, "next-tests"),
             fields=list(FIELDS),
             error=study.left.get("error"),

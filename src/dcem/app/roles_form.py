@@ -113,12 +113,17 @@ def clicked(form: Posted, place: Place) -> dict[str, Any]:
     return {name: roles[name] for name in Roles.settable() if name in roles}
 
 
+def recorded_values(place: Place, column: str, roles: dict[str, Any]) -> list[tuple[str, int]]:
+    """The values of a column with their counts, but for those that stand for a missing one."""
+    if column not in place.header():
+        return []
+    absent = as_list(roles.get("missing"))
+    return [pair for pair in values_of(place, column) if pair[0] not in absent]
+
+
 def label_values(place: Place, roles: dict[str, Any]) -> list[tuple[str, int]]:
     """The values of the label whose meaning is asked for, with their counts."""
-    if roles.get("label", "") not in place.header():
-        return []
-    absent = roles.get("missing", ())
-    return [pair for pair in values_of(place, roles["label"]) if pair[0] not in absent]
+    return recorded_values(place, roles.get("label", ""), roles)
 
 
 def needs_meaning(place: Place, roles: dict[str, Any]) -> bool:

@@ -31,7 +31,7 @@ from dcem.audit.results import CLEAR_P, Audit, TestingRate
 from dcem.audit.wording import audit_finding, each_named, points_of
 from dcem.estimation.effects import MUCH, TIMES
 from dcem.estimation.findings import Finding, by_severity
-from dcem.estimation.results import EVERYBODY
+from dcem.estimation.results import COUNTED, EVERYBODY
 from dcem.text import capitalised, listed, number, percent, ratio
 
 FOUR_FIFTHS = 0.8  # a ratio of rates that counts as serious if the whole interval lies beyond
@@ -232,13 +232,16 @@ def _overlap(audit: Audit) -> Iterator[Finding]:
     severity, headline = "fine", "Tested and untested people overlap"
     if every.reason:
         severity, headline = "serious", "The tested do not represent everybody"
-        facts += " For people like nobody tested, any score or estimate is extrapolation."
+        facts += (
+            f" {COUNTED} For people like nobody tested, any score or estimate is extrapolation."
+        )
     elif not every.complete:
         severity = "serious"
         headline = f"The tested do not represent {percent(1 - every.reach)} of the people"
         facts += (
-            " Estimates are about those within reach; for the rest there are limits that assume "
-            "nothing, and any score is extrapolation."
+            f" {COUNTED} A comparison has a model of its own, and may count a few more or fewer. "
+            "Estimates are about those within reach; for the rest there are limits that "
+            "assume nothing, and any score is extrapolation."
         )
     elif every.thin:
         severity, headline = "caution", "Thin overlap of tested and untested people"

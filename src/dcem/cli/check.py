@@ -110,8 +110,8 @@ def _show_overlap(look: FirstLook, console: Any, say: Callable[[str], str]) -> N
             console.print(f"[yellow]overlap, {escape(name)}:[/yellow] {escape(say(one.reason))}")
         elif not one.complete:
             reach = (
-                f"the tests represent {percent(one.reach)} of the people; the others are like "
-                "nobody tested."
+                f"the tests represent {percent(one.reach)} of the people; of people like the "
+                "others, next to nobody was tested."
             )
             console.print(f"[yellow]overlap, {escape(name)}:[/yellow] {say(reach)}")
     asked = [one for name, one in look.overlap.items() if name not in look.too_few]

@@ -109,9 +109,13 @@ def predict(
     if unlike:
         some = f"{unlike:,} of them ({percent(unlike / rows)}) are" if rows > 1 else "It is"
         theirs = "their scores are" if rows > 1 else "its score is"
-        console.print(
-            say(f"{some} unlike anybody {whom} (`like_tested` is false): {theirs} extrapolation.")
-        )
+        said = f"{some} unlike anybody {whom} (`like_tested` is false): {theirs} extrapolation."
+        if not fitted.roles.no_record:
+            said += (
+                " That asks of each row whether anybody near it was tested; the people out of "
+                "reach in an audit are those whom too few tests represent, often more."
+            )
+        console.print(say(said), soft_wrap=True)
     if fitted.roles.no_record:
         ranks = (
             f"`{fitted.score_name}` ranks people by risk; it is not a probability of the outcome: "

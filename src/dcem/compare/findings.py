@@ -341,10 +341,10 @@ def about_calibration(judged: Mapping[str, Judgement]) -> list[Finding]:
     findings = []
     for key, names in (("calibration", useful), ("neither-risk-nor-rank", useless)):
         if names:
-            listing = listed([f"`{name}` ({errors[name]:score})" for name in names])
+            listing = listed([f"`{name}` ({errors[name]:error})" for name in names])
             sentence = (
                 f"The risks predicted by {listing} are further off than those of `{best}` "
-                f"({errors[best]:score}; mean absolute calibration error)."
+                f"({errors[best]:error}; mean absolute calibration error)."
             )
             findings.append(found(key, sentence, methods=names, errors=errors))
     return findings

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from dcem.cluster import connection
-from dcem.compare import findings, warnings
+from dcem.compare import caveats, findings
 from dcem.compare.bounds import about_bounds, compare_bounds
 from dcem.compare.deciders import about_deciders, judge_by_deciders
 from dcem.compare.fitting import (
@@ -313,8 +313,8 @@ def compare_methods(
             *told_by_deciders,
         ),
         warnings=(
-            *warnings.warn(comparison, suspicious or {}, enough),
-            *([warnings.about_time(problem, split.block)] if split.block is not None else ()),
+            *caveats.warn(comparison, suspicious or {}, enough),
+            *([caveats.about_time(problem, split.block)] if split.block is not None else ()),
             *warned_by_deciders,
         ),
     )

@@ -13,6 +13,11 @@ from dcem.table.disclosure import THRESHOLD
 from dcem.table.groups import EVERYBODY as EVERYBODY  # the key of what is not of one group
 from dcem.text import percent
 
+# said beside every share of people out of reach: audit and comparison count alike, `predict` not
+COUNTED = (
+    "Out of reach are people of kinds of whom next to nobody was tested, by a model of who is "
+    "tested."
+)
 WITHIN = "those within reach of the tests"  # of whom one speaks where some are not
 WITHHELD = Estimate(nan, reason=f"withheld: it would show a count under {THRESHOLD}")
 

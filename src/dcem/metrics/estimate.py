@@ -60,7 +60,7 @@ class Estimate:
         """`f"{auc:score}"` is `.787 [.768, .823]`; the forms are those of `dcem.text`."""
         if not form:
             return str(self)
-        return f"{text.value(self.value, form)} {text.interval(self.low, self.high, form)}".rstrip()
+        return " ".join(text.estimated(self.value, self.low, self.high, form)).rstrip()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self})"

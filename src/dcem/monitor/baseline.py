@@ -32,7 +32,7 @@ from dcem.table.times import period
 BINS = 8  # of a number
 INPUTS = 60  # columns that the model of testing has, at most
 RIDGE = 1.0  # of its coefficients, on standardised columns
-MISSING, OTHERS, GROUP = "missing", "others", "(group)"
+MISSING, OTHERS, GROUP, UNLIKE = "missing", "others", "(group)", "(unlike anybody tested)"
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,9 @@ class Baseline:
             people=people.n_people,
             period=None if problem.time is None else period(problem.time),
             columns=tuple(_column_bins(problem, encoder)),
-            unlike=float(np.average(unlike, weights=counted_once(problem))),
+            unlike=_shared(
+                Bins(UNLIKE, (), ("no", "yes"), (), ()), unlike.astype(int), problem
+            ).share[1],
             inputs=inputs,
             groups=problem.group_names,
             coefficients=coefficients,
@@ -238,13 +240,17 @@ def _column_bins(problem: SelectiveLabels, encoder: Encoder) -> list[Bins]:
 
 
 def _shared(bins: Bins, code: np.ndarray, problem: SelectiveLabels) -> Bins:
-    """Bins with the shares of people in them; one to nine people in the last count as five."""
+    """Bins with the shares of people in them; one to nine people in the last count as five.
+
+    Then the others are counted in tens: exact shares would tell how many those in the last are.
+    """
     weight, size = counted_once(problem), len(bins.names)
     share = np.bincount(code, weight, minlength=size) / weight.sum()
-    people = people_of(code, problem.person, size)
-    if 0 < people[-1] < THRESHOLD:
-        share[-1] = 0.5 * THRESHOLD / len(np.unique(problem.person))
-        share[:-1] *= (1 - share[-1]) / share[:-1].sum()
+    if 0 < people_of(code, problem.person, size)[-1] < THRESHOLD:
+        people, few = len(np.unique(problem.person)), THRESHOLD / 2
+        others = (people - few) * share[:-1] / share[:-1].sum()
+        tens = np.maximum(np.round(others / THRESHOLD), 1)
+        share = np.append(tens / tens.sum() * (people - few), few) / people
     return replace(bins, share=tuple(map(six_digits, share)))
 
 

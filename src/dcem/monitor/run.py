@@ -38,6 +38,7 @@ from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 from dcem.monitor.baseline import (
     GROUP,
+    UNLIKE,
     Baseline,
     column_features,
     counted_once,
@@ -59,7 +60,6 @@ OWN_LEVELS = (
     1.5  # times the variance of a level: that of the model, and of those judged in its stead
 )
 FEW = 5  # people that a bin should expect, for the test to be right
-UNLIKE = "(unlike anybody tested)"
 FEW_PEOPLE = f"fewer than {THRESHOLD} people"
 
 

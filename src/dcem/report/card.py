@@ -25,6 +25,7 @@ from dcem.report.compare_opening import (
     estimated,
     fairness,
     footnote,
+    how_far_off,
     of_whom,
     ranked_right,
     shown_targets,
@@ -64,7 +65,6 @@ from dcem.text import group, number, of_100, percent
 ACCEPTABLE = 0.7  # an AUC from which on ranking is called acceptable (Hosmer and Lemeshow)
 FOUND = "true_positive_rate"
 UNJUDGED = "How good it is has not been estimated"
-OFF = "how far its scores are off as risks, on average"
 LIMITS = (
     "Not that it is as good elsewhere: other people, and other ways of deciding whom to test, "
     "change the numbers.",
@@ -172,7 +172,7 @@ def _judged_opening(
         (
             KeyNumber(estimate(judged.auc), f"AUC {of_whom(target)}"),
             _worst(judged),
-            KeyNumber(estimate(judged.calibration_error), OFF),
+            how_far_off(judged.calibration_error, "how far its scores are off as risks"),
         ),
         _picture(comparison, judged, target),
         LIMITS,

@@ -134,7 +134,7 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     ]
     if verdict.worst is not None and not cares:  # all that the answer warns of
         verdict = replace(verdict, severity=verdict.worst.severity)
-    care = f", with care: {', and '.join(cares) or 'see below'}"
+    care = f", with care: {', and '.join(cares) or 'see above'}"
     answer = f"Use `{best.name}`{care * (verdict.severity != 'fine')}"
     if all_by_chance:
         answer = "No method is shown to rank people better than chance"
@@ -240,8 +240,14 @@ def key_numbers(
     if judged.auc_gain is not None:
         gain = estimate(judged.auc_gain, "gain")
         return (*found, KeyNumber(gain, f"gain in AUC over `{comparison.reference}`"))
-    off = "calibration error: how far its risks are off, on average"
-    return (*found, KeyNumber(estimate(judged.calibration_error), off))
+    off = "calibration error: how far its risks are off"
+    return (*found, how_far_off(judged.calibration_error, off))
+
+
+def how_far_off(error: Estimate, what: str) -> KeyNumber:
+    """A calibration error; where chance explains all that is seen, how large it may be."""
+    chance = "; chance alone would show as much as is seen" * (error.value < 0.0005)
+    return KeyNumber(estimate(error, "error"), f"{what}, on average{chance}")
 
 
 def picture(comparison: TableComparison, best: MethodResult, target: Target) -> Dots:

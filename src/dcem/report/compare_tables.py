@@ -89,8 +89,9 @@ CAPTIONS: Mapping[str, tuple[str, str]] = {
     "group_auc": ("AUC within group {of}", "score"),
     "xauc": ("xAUC: positives of {of[0]} over negatives of {of[1]}", "score"),
     "calibration_error": (
-        "Calibration error: mean absolute difference of predicted and estimated risk",
-        "score",
+        "Calibration error: mean absolute difference of predicted and estimated risk, beyond what "
+        "chance alone shows",
+        "error",
     ),
     "calibration_in_the_large": ("Mean score minus mean risk, {of}", "gain"),
     "calibration_slope": ("Calibration slope, {of}: below 1, risks are too extreme", "ratio"),

@@ -130,8 +130,7 @@ def pieces_of(cell: Cell) -> Pieces:
         return Pieces(cell)
     if isinstance(cell, Number):
         found = cell.estimate
-        interval = text.interval(found.low, found.high, cell.form)
-        return Pieces(text.value(found.value, cell.form), interval, cell.beside)
+        return Pieces(*text.estimated(found.value, found.low, found.high, cell.form), cell.beside)
     if isinstance(cell, Count):
         part = f"({text.percent(cell.value / cell.of)})" if cell.of else ""
         return Pieces(text.count(cell.value), part)
@@ -161,7 +160,12 @@ class Verdict:
     answer: str  # a few words: "Yes: north is tested less"
     sentences: tuple[str, ...]
     certainty: str
-    worst: Finding | None = None  # what is more serious than the answer, and not in its sentences
+    worst: Finding | None = None  # more serious than the answer, which it stands above
+
+    @property
+    def most_severe(self) -> str:
+        """How serious the first line is, and so the first screen."""
+        return self.severity if self.worst is None else self.worst.severity
 
 
 @dataclass(frozen=True)

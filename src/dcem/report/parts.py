@@ -49,7 +49,7 @@ def listed_findings(found: Iterable[Finding]) -> Findings:
 
 
 def with_worst(verdict: Verdict, findings: Findings, said: Collection[str] = ()) -> Verdict:
-    """The verdict, and beside it the worst finding, if that is more serious than the answer.
+    """The verdict, and above it the worst finding, if that is more serious than the answer.
 
     Findings with one of the keys `said` are in its sentences already: they make it as serious.
     """

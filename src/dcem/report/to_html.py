@@ -119,8 +119,9 @@ def _body(document: doc.Document) -> str:
 def _opening(opening: doc.Opening) -> str:
     verdict = opening.verdict
     said = "\n".join(f"<p>{prose(sentence)}</p>" for sentence in verdict.sentences)
+    above = ""
     if worst := verdict.worst:
-        said += f"\n<p>{badge(worst.severity)} {prose(worst.headline)}.</p>"
+        above = f"<p>{badge(worst.severity)} <strong>{prose(worst.headline)}.</strong></p>\n"
     numbers = "\n".join(
         f"<div><dt>{prose(number.label)}</dt><dd>{cell(number.cell)}</dd></div>"
         for number in opening.numbers
@@ -129,8 +130,8 @@ def _opening(opening: doc.Opening) -> str:
     picture = f'\n<div class="shown">\n{block(opening.picture)}\n</div>' if opening.picture else ""
     numbers = f'\n<dl class="numbers">\n{numbers}\n</dl>' if numbers else ""
     return f"""<section class="opening sheet" aria-labelledby="answer">
-<div class="answer {verdict.severity}">
-<h2 id="answer">{badge(verdict.severity)} {prose(verdict.answer)}</h2>
+<div class="answer {verdict.most_severe}">
+{above}<h2 id="answer">{badge(verdict.severity)} {prose(verdict.answer)}</h2>
 {said}
 <p class="certainty"><strong>How sure?</strong> {prose(verdict.certainty)}</p>
 </div>

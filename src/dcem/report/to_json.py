@@ -15,7 +15,8 @@ def to_json(document: doc.Document, words: str = "general") -> str:
     document = in_field_words(document, words)
     plain: dict[str, Any] = {"title": document.title, "words": words}
     if document.opening is not None:
-        plain["verdict"] = to_plain(document.opening.verdict)
+        verdict = document.opening.verdict
+        plain["verdict"] = to_plain(verdict) | {"most_severe": verdict.most_severe}
         plain["key_numbers"] = [
             {"label": number.label, **_cell_value(number.cell)}
             for number in document.opening.numbers

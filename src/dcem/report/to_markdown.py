@@ -42,11 +42,11 @@ def _safe(text: str) -> str:
 
 def _opening(opening: doc.Opening) -> Iterator[str]:
     verdict = opening.verdict
+    if worst := verdict.worst:
+        yield from (f"**{worst.severity}:** {_safe(worst.headline)}.", "")
     yield from (f"## {_safe(verdict.answer)}", "")
     for sentence in verdict.sentences:
         yield from (_safe(sentence), "")
-    if worst := verdict.worst:
-        yield from (f"**{worst.severity}:** {_safe(worst.headline)}.", "")
     yield from (f"**How sure?** {_safe(verdict.certainty)}", "")
     if opening.limits:
         yield from ("**What not to conclude**", "")

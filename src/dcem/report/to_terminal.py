@@ -78,15 +78,16 @@ class Writer:
 
         verdict = opening.verdict
         self.console.print()
-        self.console.print(
-            Text(f"{verdict.severity}: ", style=COLOURS[verdict.severity])
-            + Text(without_backticks(verdict.answer), style="bold")
-        )
+        lines = [(verdict.severity, verdict.answer)]
+        if worst := verdict.worst:
+            lines.insert(0, (worst.severity, f"{worst.headline}."))
+        for severity, line in lines:
+            self.console.print(
+                Text(f"{severity}: ", style=COLOURS[severity])
+                + Text(without_backticks(line), style="bold")
+            )
         for sentence in verdict.sentences:
             self._say(sentence)
-        if worst := verdict.worst:
-            said = Text(f"{without_backticks(worst.headline)}.")
-            self.console.print(Text(f"{worst.severity}: ", style=COLOURS[worst.severity]) + said)
         self._say(f"How sure? {verdict.certainty}")
         if opening.limits:
             self._heading("What not to conclude")

@@ -1,7 +1,7 @@
 """Whom to act on: scores become decisions by a threshold, or by how many one can act on.
 
 A threshold is applied row by row. A capacity is known only when everybody has a score, so scored
-rows wait in a file of their own and are written when the last has come; memory holds four bytes
+rows wait in a file of their own and are written when the last has come; memory holds a few bytes
 for each. A capacity is never exceeded: of rows that tie at the end, the first in the table are
 taken, and ties are counted. Where risks have limits, a decision holds if both lie on its
 side of the threshold (or of the lowest score acted on); otherwise it is "cannot say".
@@ -11,21 +11,24 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from dcem.estimation.bounds import ACT, LEAVE, OPEN, decide
 from dcem.scoring.bounds import HIGH, LOW
-from dcem.table.disclosure import WITHHELD, Shown, hide_groups
+from dcem.table.disclosure import WITHHELD, Shown, few_among, hide_groups
+from dcem.table.groups import in_order
 from dcem.table.messages import InputError
 
 FLAGGED, DECISION = "flagged", "decision"
 DECIDED = ACT, LEAVE, OPEN  # by the limits of the risk
 MEMORY = 64 << 20  # bytes of rows that wait before a file takes them
+Few = Sequence[frozenset[str]] | None
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,9 @@ class Decisions:
         Rows with each of `DECIDED`, by the limits of the risk; None and empty without limits.
     withheld
         Groups whose size the card of the model withholds: nothing is counted of them here either.
+    few
+        The counts behind which fewer than ten people stand, where the table says who they are:
+        of each group, and last of all together (`dcem.table.disclosure.few_among`).
     """
 
     threshold: float
@@ -83,6 +89,7 @@ class Decisions:
     decided: tuple[int, ...] | None = None
     decided_by_group: dict[str, tuple[int, ...]] = field(default_factory=dict)
     withheld: frozenset[str] = frozenset()
+    few: Few = None
 
     def to_plain(self) -> dict[str, Any]:
         """All of it as JSON knows it, small counts hidden."""
@@ -99,13 +106,14 @@ class Decisions:
         """All flagged rows; withheld where they would give away those of a group."""
         if self.decided is not None or not self.by_group:  # no group's are shown
             return self.flagged
-        return _hidden_counts(self._rows_and_flagged())[-1]["tested"]
+        return _hidden_counts(self._rows_and_flagged(), self.few)[-1]["tested"]
 
     def totals(self) -> dict[str, Shown | float | None]:
         """With limits of the risk, rows with each decision and their shares; else nothing."""
         if self.decided is None:
             return {}
-        *_, together = _by_decision([*self.decided_by_group.values()] or [self.decided])
+        counts, few = [*self.decided_by_group.values()], self.few
+        *_, together = _by_decision(counts, few) if counts else _by_decision([self.decided], None)
         return {name: count for name, count in together.items() if name != "rows"}
 
     def shown(self) -> dict[str, dict[str, Shown | float | None]]:
@@ -114,7 +122,7 @@ class Decisions:
         Each with its share of the group's rows.
         """
         if self.decided is not None:
-            parts = _by_decision([*self.decided_by_group.values()])
+            parts = _by_decision([*self.decided_by_group.values()], self.few)
             found = dict(zip(self.decided_by_group, parts, strict=False))
         else:
             found = {
@@ -124,7 +132,7 @@ class Decisions:
                     "share": _share(seen["tested"], seen["rows"]),
                 }
                 for group, seen in zip(
-                    self.by_group, _hidden_counts(self._rows_and_flagged()), strict=False
+                    self.by_group, _hidden_counts(self._rows_and_flagged(), self.few), strict=False
                 )
             }
         for group in self.withheld & found.keys():
@@ -137,12 +145,14 @@ class Decisions:
         return [{"rows": rows, "tested": part} for rows, part in self.by_group.values()]
 
 
-def _by_decision(counts: Sequence[tuple[int, ...]]) -> list[dict[str, Shown | float | None]]:
+def _by_decision(
+    counts: Sequence[tuple[int, ...]], few: Few
+) -> list[dict[str, Shown | float | None]]:
     """Rows with each of `DECIDED`, and shares, of each group and last of all together."""
     # hidden as in other tables: of the rows some are decided, of these some are acted on
     counted = []
     for seen in _hidden_counts(
-        [{"rows": sum(one), "tested": one[0] + one[1], "positive": one[0]} for one in counts]
+        [{"rows": sum(one), "tested": one[0] + one[1], "positive": one[0]} for one in counts], few
     ):
         rows, decided, act = seen["rows"], seen["tested"], seen["positive"]
         parts = (act, _rest(decided, act), _rest(rows, decided))
@@ -154,9 +164,9 @@ def _by_decision(counts: Sequence[tuple[int, ...]]) -> list[dict[str, Shown | fl
     return counted
 
 
-def _hidden_counts(counts: list[dict[str, int]]) -> list[dict[str, Shown]]:
+def _hidden_counts(counts: list[dict[str, int]], few: Few) -> list[dict[str, Shown]]:
     """Counts of groups, the small ones hidden as in other tables; last all together."""
-    return hide_groups(counts) if counts else []
+    return hide_groups(counts, few) if counts else []
 
 
 def _rest(whole: Shown, part: Shown) -> Shown:
@@ -181,16 +191,22 @@ class Decider:
         self.scores: list[np.ndarray] = []
         self.limits: list[np.ndarray] = []  # [2, rows] each, where risks have limits
         self.groups: list[tuple[np.ndarray, tuple[str, ...]] | None] = []
+        self.people: list[np.ndarray] = []  # who is behind each row, where the table says so
         self.kept = tempfile.SpooledTemporaryFile(MEMORY)  # noqa: SIM115 (it outlives the call)
         self.spool: Any = None
 
     def __call__(
-        self, batch: pa.RecordBatch, groups: tuple[np.ndarray, tuple[str, ...]] | None
+        self,
+        batch: pa.RecordBatch,
+        groups: tuple[np.ndarray, tuple[str, ...]] | None,
+        person: np.ndarray | None = None,
     ) -> None:
-        """Take the next batch, and the group codes and names of its rows."""
+        """Take the next batch, the group codes and names of its rows, and who is behind each."""
         column = batch.column(self.score).to_numpy(zero_copy_only=False)
         self.scores.append(column.astype(np.float32))  # NaN where there is no score: never flagged
         self.groups.append(groups)
+        if person is not None:  # a number each: equal ones are taken for one person
+            self.people.append(pd.util.hash_array(person).astype(np.uint32))
         if LOW in batch.schema.names:
             self.limits.append(np.stack([batch.column(name) for name in (LOW, HIGH)]))
         if self.rule.threshold is not None:
@@ -218,40 +234,46 @@ class Decider:
                     start += batch.num_rows
         self.kept.close()
         tied = int(((scores == np.float32(cut)) & ~flagged).sum()) if self.rule.capacity else 0
+        code, names = self._group_of_rows()
+
+        def count(rows: np.ndarray) -> list[int]:
+            return np.bincount(code[rows], minlength=len(names)).tolist() if names else []
+
+        def few(cells: Mapping[str, np.ndarray]) -> Few:
+            if not (self.people and names):
+                return None
+            every = {"rows": np.ones(len(scores), bool), **cells}
+            return few_among(every, code, len(names), np.concatenate(self.people))
+
+        sizes = count(np.ones(len(scores), bool))
         found = Decisions(
-            *(cut, len(scores), int(flagged.sum()), self._count(flagged), tied),
+            *(cut, len(scores), int(flagged.sum())),
+            by_group=dict(zip(names, zip(sizes, count(flagged), strict=True), strict=True)),
+            tied=tied,
             withheld=self.withheld,
+            few=few({"tested": flagged, "untested": ~flagged}),
         )
         if not self.limits:
             return found
         low, high = np.concatenate(self.limits, axis=1)
         decided = np.array([OPEN, ACT, LEAVE])[decide(low, high, cut)]
-        by = [decided == name for name in DECIDED]
-        counts = [self._count(rows) for rows in by]
+        act, leave, open_ = by = [decided == name for name in DECIDED]
+        counts = zip(*map(count, by), strict=True)
+        cells = {"tested": act | leave, "untested": open_, "positive": act, "negative": leave}
         return replace(
             found,
             decided=tuple(int(rows.sum()) for rows in by),
-            decided_by_group={
-                group: tuple(one[group][1] for one in counts) for group in found.by_group
-            },
+            decided_by_group=dict(zip(names, counts, strict=True)),
+            few=few(cells),
         )
 
-    def _count(self, flagged: np.ndarray) -> dict[str, tuple[int, int]]:
-        found: dict[str, tuple[int, int]] = {}
-        start = 0
-        for groups, scores in zip(self.groups, self.scores, strict=True):
-            mine = flagged[start : start + len(scores)]
-            start += len(scores)
-            if groups is None:
-                return {}
-            codes, names = groups
-            rows = np.bincount(codes, minlength=len(names)).tolist()
-            acted = np.bincount(codes[mine], minlength=len(names)).tolist()
-            for name, n, k in zip(names, rows, acted, strict=True):
-                if n:
-                    before = found.get(name, (0, 0))
-                    found[name] = (before[0] + n, before[1] + k)
-        return dict(sorted(found.items()))
+    def _group_of_rows(self) -> tuple[np.ndarray, list[str]]:
+        """The group of each row, as a code [n], and the names; no names where nobody says it."""
+        known = [groups for groups in self.groups if groups is not None]
+        names = in_order({of[code] for codes, of in known for code in np.unique(codes)})
+        place = {name: number for number, name in enumerate(names)}
+        parts = [np.array([place.get(name, -1) for name in of])[codes] for codes, of in known]
+        return np.concatenate([np.empty(0, np.int64), *parts]), names
 
 
 def _highest(scores: np.ndarray, most: int) -> tuple[np.ndarray, float]:

@@ -37,12 +37,13 @@ from dcem.table import (
 )
 from dcem.table.addresses import located
 from dcem.table.disclosure import SMALL, THRESHOLD, WITHHELD, Shown, few_among, hide_groups
+from dcem.table.groups import in_order
 from dcem.table.messages import InputError, require_columns
 
 NOTABLE = 0.5  # a measure from here on is a reason
 PRIOR = 10  # expected tests that a group must stand out against before it counts
 REASONS = {
-    "score": "the score is close to one half",
+    "score": "the {score} is close to one half",
     "spread": "the models disagree",
     "distance": "unlike anybody tested so far",
     "disparity": "this group is tested less at equal features",
@@ -156,7 +157,8 @@ def next_tests(
     why: Any = ALL_TESTED
     if budget < len(untested):
         raised = probability >= RAISED * without_minimum
-        why = reasons(untested, raised, equal_features=model.estimator.testing_model is not None)
+        equal = model.estimator.testing_model is not None
+        why = reasons(untested, raised, equal_features=equal, score=model.score_name)
     else:
         notes += ("The budget covers all untested rows: everybody is tested.",)
     table = untested.assign(probability=probability, reason=why).rename(
@@ -169,6 +171,7 @@ def next_tests(
         )
     keyed = untested["group"] if "group" in untested else pd.Series("all", index=untested.index)
     by_group = pd.DataFrame({"untested": 1.0, "expected_tests": probability}).groupby(keyed).sum()
+    by_group = by_group.loc[in_order(by_group.index, model.estimator.group_names_)]
     by_group = by_group.rename_axis("group")
     by_group[by_group.index.isin(withheld)] = np.nan
     return NextTests(table, by_group, in_all, rows, notes, person)
@@ -244,11 +247,14 @@ def gains(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def reasons(rows: pd.DataFrame, raised: np.ndarray, *, equal_features: bool = True) -> np.ndarray:
+def reasons(
+    rows: pd.DataFrame, raised: np.ndarray, *, equal_features: bool = True, score: str = "score"
+) -> np.ndarray:
     """In words, what is in favour of testing each row; several reasons are joined.
 
     `raised [n]` marks rows that owe much of their probability to the minimum of their group;
-    `equal_features` says whether groups were compared at equal features, or as a whole.
+    `equal_features` says whether groups were compared at equal features, or as a whole; `score` is
+    what the model calls its prediction.
     """
     short = rows["shortfall"].to_numpy()
     strong = np.stack(
@@ -263,7 +269,7 @@ def reasons(rows: pd.DataFrame, raised: np.ndarray, *, equal_features: bool = Tr
         axis=1,
     )
     words = REASONS if equal_features else {**REASONS, "disparity": CRUDE_DISPARITY}
-    texts = list(words.values())
+    texts = [text.format(score=score) for text in words.values()]
     spelled = [
         "; ".join(text for bit, text in enumerate(texts) if code >> bit & 1) or NO_REASON
         for code in range(2 ** len(texts))

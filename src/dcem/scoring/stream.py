@@ -25,7 +25,7 @@ from dcem.saving.plain_data import shown_training_counts
 from dcem.scoring.bounds import BOUNDS_COLUMNS, bound_columns, require_bounds
 from dcem.scoring.decisions import DECISION, FLAGGED, Decider, Decisions, Rule
 from dcem.scoring.model import TableModel
-from dcem.table import group_codes, read_batches, read_header
+from dcem.table import group_codes, person_names, read_batches, read_header
 from dcem.table.addresses import located
 from dcem.table.frames import as_frame
 from dcem.table.messages import InputError, require_columns
@@ -175,17 +175,24 @@ def score_part(
     asked = rule is not None or bounds is not None
     header = set(read_header(path, query)) if asked else set()
     groups = model.roles.group if asked and set(model.roles.group) <= header else ()
-    needed = list(dict.fromkeys([*called, *groups, *model.encoder.columns]))
-    batches = read_batches(path, needed, verbatim=tuple(called), query=query)
+    people = [model.roles.id] if groups and model.roles.id in header else []
+    needed = list(dict.fromkeys([*called, *groups, *people, *model.encoder.columns]))
+    batches = read_batches(path, needed, verbatim=(*called, *people), query=query)
     tally = Tally()
     with table_writer(out) as write:
         sizes = shown_training_counts(model.estimator)["rows"]
         unsaid = frozenset(map(str, sizes.index[sizes.isna()]))
         decide = Decider(rule, model.score_name, write, unsaid) if rule else None
-        how: Any = {"grouped": bool(groups), "start": start, "threads": threads, "bounds": bounds}
-        for scored, strange, of in _scores(model, batches, called, **how):
+        how: Any = {
+            "grouped": bool(groups),
+            "named": bool(people),
+            "start": start,
+            "threads": threads,
+            "bounds": bounds,
+        }
+        for scored, strange, groups_and_people in _scores(model, batches, called, **how):
             if decide:
-                decide(scored, of)
+                decide(scored, *groups_and_people)
             else:
                 write(scored)
             like = np.asarray(scored.column("like_tested"))
@@ -272,11 +279,12 @@ def _scores(
     called: Mapping[str, str],
     *,
     grouped: bool = False,
+    named: bool = False,
     start: int = 0,
     threads: int | None = None,
     bounds: float | None = None,
-) -> Iterator[tuple[pa.RecordBatch, np.ndarray, Any]]:
-    """Scored batches in order, their unread and empty cells `[2, columns]`, and their groups."""
+) -> Iterator[tuple[pa.RecordBatch, np.ndarray, tuple[Any, Any]]]:
+    """Scored batches in order, their unread and empty cells `[2, columns]`, groups and people."""
 
     def scored(item: tuple[int, pa.RecordBatch]) -> tuple[pa.RecordBatch, np.ndarray, Any]:
         first, batch = item
@@ -292,8 +300,11 @@ def _scores(
         columns |= dict(zip(added(model), [*numbers, pa.array(scores.like_tested)], strict=True))
         if bounds is not None:
             columns |= bound_columns(model, batch, rows, scores, bounds)
-        groups = group_codes(batch, model.roles) if grouped else None
-        return pa.RecordBatch.from_pydict(columns), np.stack([rows.unread, rows.empty]), groups
+        whose = (
+            group_codes(batch, model.roles) if grouped else None,
+            person_names(batch, model.roles) if named else None,
+        )
+        return pa.RecordBatch.from_pydict(columns), np.stack([rows.unread, rows.empty]), whose
 
     return parallel(scored, with_start(batches, start), threads)
 

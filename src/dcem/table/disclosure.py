@@ -153,14 +153,14 @@ def few_people(problem: SelectiveLabels, truth: np.ndarray | None = None) -> lis
 def few_among(
     cells: Mapping[str, np.ndarray], group: np.ndarray, n_groups: int, person: np.ndarray
 ) -> list[frozenset[str]]:
-    """`few_people` of rows that are not a problem: `cells` are masks [n], `person` codes [n]."""
+    """`few_people` of rows that are not a problem: `cells` are masks [n], `person` numbers [n]."""
     masks = [group == code for code in range(n_groups)]
-    most = int(np.bincount(person).max(initial=1))
 
     def people_with(rows: np.ndarray) -> int:
-        # Of many rows it need not be counted: so many people they are at least.
-        n = int(np.count_nonzero(rows))
-        return n // most if n >= most * ENOUGH else len(np.unique(person[rows]))
+        # Of many rows the first will do: so many people they are at least.
+        who = person[rows]
+        first = len(np.unique(who[: 100 * ENOUGH]))
+        return first if first >= ENOUGH else len(np.unique(who))
 
     people = [
         {key: people_with(mask & cell) for key, cell in cells.items()}

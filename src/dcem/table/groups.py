@@ -6,7 +6,7 @@ are names as `values.names` reads them, and several columns are crossed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,14 @@ def check_groups(
     if levels is not None:
         codes, names = _match(codes, names, tuple(map(str, levels)), name, labels)
     return codes.astype(np.int64), names
+
+
+def in_order(names: Iterable[str], known: Sequence[str] = ()) -> list[str]:
+    """Names of groups as tables list them: `known` ones first, those not recorded last."""
+    place = {name: number for number, name in enumerate(known)}
+    return sorted(
+        names, key=lambda name: (name == MISSING_LEVEL, place.get(name, len(place)), name)
+    )
 
 
 def require_group(reference: str, levels: Sequence[str], *, named: bool) -> None:

@@ -18,7 +18,7 @@ from dcem.report.figures.panels import (
     thinned,
 )
 from dcem.report.style import ACCENT, FAINT, GRID, INK, MUTED, Drawing, in_style
-from dcem.text import number, percent
+from dcem.text import estimated, number, percent
 
 AT = (0.05, 0.1, 0.2, 0.3, 0.5)  # false positive rates at which curves say their numbers
 _ABOUT_THE_GAP = (
@@ -114,7 +114,8 @@ def calibration_curves(comparison: TableComparison, target: Target) -> Drawing |
                 hover(ax, points.predicted, points.observed, labels)
         plain_marks(ax.xaxis, ax.yaxis)
         if one.calibration_error.estimable:
-            error = number(one.calibration_error.value)
+            found = one.calibration_error
+            error, _ = estimated(found.value, found.low, found.high, "error")
             ax.text(0.97, 0.04, f"error {error}", ha="right", transform=ax.transAxes)
     everybody_look = {"color": INK, "marker": "o", "ms": 4.5, "lw": 1.4}
     groups.key(figure, drawn, [line("all together, with interval", **everybody_look)])
@@ -124,7 +125,7 @@ def calibration_curves(comparison: TableComparison, target: Target) -> Drawing |
         f"Calibration, {target.name}",
         "Estimated against predicted risk. "
         + " ".join(
-            f"{name}: calibration error {in_sentence(one.calibration_error)}."
+            f"{name}: calibration error {in_sentence(one.calibration_error, 'error')}."
             for name, one in judged.items()
         ),
         "Points on the dashed line: what was predicted is what happened. Below it, risks are "

@@ -51,9 +51,11 @@ def tested_by_risk(
 ) -> Drawing | None:
     """The share tested against predicted risk, a line for each group.
 
-    `lines` are the risk [bins] and who was tested at it, by group; `whose` prediction it is.
+    `lines` are the risk [bins] and who was tested at it, by group; `whose` prediction it is. A
+    group with a single point has no line.
     """
-    shown = {n: line for n, line in lines.items() if n in groups.look or len(groups.names) == 1}
+    named = groups.look if len(groups.names) > 1 else lines
+    shown = {n: line for n, line in lines.items() if n in named and len(line[0]) > 1}
     if not shown:
         return None
     figure, ax = new_axes(8.2, 4.2)
@@ -96,7 +98,7 @@ def risk_figure(audit: Audit) -> Drawing | None:
 def who_is_tested(comparison: TableComparison, method: MethodResult) -> Drawing | None:
     """The share tested against the risk that a method predicts."""
     return tested_by_risk(
-        {g: (one.score, one) for g, one in method.testing_by_score.items() if len(one.score) > 1},
+        {group: (one.score, one) for group, one in method.testing_by_score.items()},
         GroupStyles(comparison),
         f"testing-{method.name}",
         f"Who is tested at equal risk, by {method.name}",

@@ -10,7 +10,7 @@ import pandas as pd
 from dcem.compare.findings import found, not_compared, whom_beyond
 from dcem.compare.results import MethodResult, TableComparison
 from dcem.estimation.findings import Finding
-from dcem.estimation.results import EVERYBODY
+from dcem.estimation.results import COUNTED, EVERYBODY
 from dcem.methods.registry import entry_of
 from dcem.table.labels import SelectiveLabels
 from dcem.table.times import time_words
@@ -64,12 +64,13 @@ def warn(
         yield found("little-overlap", sentence, "The intervals are wide.", effective_share=share)
     rows, used = comparison.rows, comparison.rows_used
     judged = sum(group.people for group in comparison.groups)
-    if overlap.estimable and judged < rows:
+    if overlap.estimable and (judged < rows or not overlap.complete):
         lost = "nobody is" if overlap.complete else f"{percent(1 - overlap.reach)} of people are"
-        sentence = f"In the {judged:,} of {rows:,} rows judged, {lost} out of reach of the tests."
+        of_all = f"{judged:,} of {rows:,}" if judged < rows else f"{rows:,}"
+        sentence = f"In the {of_all} rows judged, {lost} out of reach of the tests."
         text = (
-            "The audit looks at all rows, with models of its own, and may find more or fewer "
-            "people whom the tests do not represent."
+            f"{COUNTED} The audit looks at all rows, with a model of its own, and may count a few "
+            "more or fewer."
         )
         yield found("reach", sentence, text, rows=judged, reach=overlap.reach)
     if used < rows:
