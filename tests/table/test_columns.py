@@ -93,6 +93,19 @@ def test_a_few_whole_numbers_that_may_be_codes_are_pointed_out():
         assert LIKE_CODES not in guess_kind(name, text(values)).note
 
 
+def test_numbers_that_units_or_a_second_one_hide_are_pointed_out():
+    temperature = guess_kind("temp", text(f"{36 + i % 40 / 10} °C" for i in range(N)))
+    pressure = guess_kind("bp", text(f"{90 + i % 80}/{60 + i % 30}" for i in range(N)))
+    assert (temperature.kind, "unit" in temperature.note) == ("category", True)
+    assert "two numbers" in pressure.note
+
+
+def test_what_counts_the_rows_is_not_a_feature():
+    for rows in (150, N):
+        assert guess_kind("", text(range(rows))).kind == "identifier"
+        assert guess_kind("x", text(2 * i for i in range(150))).kind == "number"
+
+
 def test_parquet_types_need_no_guess():
     assert guess_kind("x", column(RNG.normal(size=N))).kind == "number"
     assert guess_kind("x", column(RNG.random(N) < 0.5)).kind == "boolean"

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dcem.table.messages import InputError
-from dcem.table.read import read_header, read_whole
+from dcem.table.read import notes, read_header, read_whole, strange_rows
 
 FRAME = pd.DataFrame({"alter": [40, 51, 62], "crp": [1234.5, 2.25, -0.5], "ort": ["Köln", "", "x"]})
 SEMI = FRAME.to_csv(index=False, sep=";", decimal=",")
@@ -79,3 +79,23 @@ def test_blanks_in_a_single_name_belong_to_it(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("x,x ,y\n1,2,3\n")
     assert read_header(path) == ["x", "x ", "y"]
+
+
+@pytest.mark.parametrize(
+    ("above", "said"),
+    [
+        ("age,bmi,sex,result\n", None),
+        ("age,bmi,sex,result\nyears,kg/m2,,0/1\n", "'age' is 'years'"),
+        ("Demographics,,,Test\nage,bmi,sex,result\n", "2 of 4 columns"),
+        ("40,25.5,F,1\n", "'40' and '25.5'"),
+        ("age,Asthma,sex,COPD\n", None),  # a box that is ticked may hold its name
+    ],
+)
+def test_a_header_of_two_rows_or_none_is_pointed_out(tmp_path, above, said):
+    rows = [f"{20 + i},{20 + i % 20 / 2},{'FM'[i % 2]},{i % 3 % 2}" for i in range(60)]
+    if "COPD" in above:
+        rows = [f"{20 + i},{'Asthma' * (i % 2)},F,{'COPD' * (i % 3 % 2)}" for i in range(60)]
+    path = tmp_path / "t.csv"
+    path.write_text(above + "\n".join(rows) + "\n")
+    found = [*notes(path), *strange_rows(read_whole(path))]
+    assert any(said in note for note in found) if said else found == []

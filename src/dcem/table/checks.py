@@ -11,14 +11,12 @@ lined up by position.
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from dcem.table import values as cells
 from dcem.table.frames import as_frame, as_series, is_arrow, shape_of
@@ -32,7 +30,6 @@ from dcem.table.messages import (
     values_text,
 )
 
-TOTAL = re.compile(r"(grand )?totals?|sums?|summe|gesamt(summe)?|somme|totale?|suma", re.I)
 MOST_COPIES = 0.02  # of the rows may be copies of others without a word
 FEWEST_COPIES = 5  # patterns of features with a positive that must occur several times
 
@@ -391,19 +388,6 @@ def warn_limits(
             f"({rows[unseen].sum()} of {len(group)} rows). No label was ever seen there: what is "
             "said of such a group is carried over from others, and its error cannot be estimated. "
             "Methods that need tested rows in every group refuse."
-        )
-
-
-def check_last_row(table: pa.Table) -> None:
-    """Refuse a table without rows; say of a last row that reads like a total that it is one."""
-    if table.num_rows == 0:
-        raise InputError("The table has a header and no rows.")
-    last = table.slice(table.num_rows - 1).to_pylist()[0]
-    written = {name: cell for name, cell in last.items() if isinstance(cell, str)}
-    if total := next((c for c in written.items() if TOTAL.fullmatch(c[1].strip())), None):
-        notice(
-            f"The last row reads like a total ({total[0]!r} is {total[1]!r}) and is taken for a "
-            "person. Remove it if it is not."
         )
 
 

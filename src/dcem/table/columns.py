@@ -23,12 +23,18 @@ MOST_LEVELS = 20  # indicators per column, for the most frequent levels
 SAMPLE = 200  # of many distinct values, so many are looked at to tell text from numbers
 PIECE = 1 << 14  # rows of text looked at together
 SMALL_TABLE = 1000  # in a smaller one, a column must be constant to count as such
+COUNTED = 100  # so many integers from 0 or 1 on, without a gap, count the rows
 DISTINCT = 0.5  # text with more distinct values than this share of its rows names single rows
 CODE_NAME = re.compile(
     r"(?i:(^|[_\W])(id|code|codes|cd|type|zip|postcode))$|(?<=[a-z])(Id|ID|Code)$"
 )
 ID_NAME = re.compile(r"(^|[_\W])(id|nbr|no|number|key|mrn|uuid|guid)$|(?<=[a-z])(Id|ID|Nr)$", re.I)
-WITH_UNIT = re.compile(r"[<>]?=?\s*[-+]?\d+([.,]\d+)?\s*[^\W\d][^\d\s]{1,11}")  # "<8,7 mmol/L"
+IN_TEXT = {  # what nearly all values are like -> what to say of them
+    re.compile(r"[<>]?=?\s*[-+]?\d+([.,]\d+)?(\s*[^\W\d][^\d\s]{1,11}|\s*°\w|\s\w)"): (
+        "text, by its unit: {!r} without it would be a number"
+    ),
+    re.compile(r"\d+ ?/ ?\d+"): "two numbers in a cell, such as {!r}: as two columns they would do",
+}
 FAR_OFF = "far from all others"
 FEW_WORDS = 0.05  # of the values of a column of numbers may be words, which count as missing
 MOST_CODES = 50  # distinct integers that a column named like a code may have to be one
@@ -264,32 +270,24 @@ def _guess_number(
     if (constant := _constant(n, int(absent.sum()), counts, found)) is not None:
         return constant
     whole = bool((present == np.floor(present)).all())
-    if whole and _are_dates(found):
+    if whole and dates.are_compact(found):
         read = dates.days_of(text(), dates.COMPACT)[0]
         return _guess_date(name, read, dates.COMPACT, "read as YYYYMMDD")
     if len(found) == 1:  # the one value tells nothing, that it is missing may
         level = values.spell(float(found[0]))
         encoding = Encoding(name, "category", (level,), missing=True, from_numbers=True)
         return Guess("category", share, 1, encoding, note)
-    if whole and not keep and _names_rows(name, n, len(present), len(found)):
+    if whole and not keep and _names_rows(name, n, len(present), found):
         return Guess("identifier", share, len(found), None, _IDENTIFIER)
     if whole and 2 < len(found) <= MOST_CODES and CODE_NAME.search(name):
         codes_guess = _guess_codes(name, text(), person)
         note = "; ".join(filter(None, [codes_guess.note, "codes, by name"]))
         return replace(codes_guess, note=note)
-    clock = _clock(found) if whole else ""
+    clock = dates.disguise_note(found) if whole else ""
     named = len(found) > MOST_CODES and bool(CODE_NAME.search(name) or ID_NAME.search(name))
     said = LIKE_CODES * (whole and (named or _few_codes(name, found, counts)))
     note = "; ".join(filter(None, [note, said, clock, _apart(name, found, counts)]))
     return Guess("number", share, len(found), Encoding(name, "number"), note)
-
-
-def _are_dates(found: np.ndarray) -> bool:
-    """Whether whole numbers are dates written as 20210403."""
-    if len(found) < 2 or found.min() < 19_000_000 or found.max() > 21_000_000:
-        return False
-    written = pd.Series(found.astype(np.int64).astype(str))
-    return bool(pd.to_datetime(written, format=dates.COMPACT, errors="coerce").notna().all())
 
 
 def _few_codes(name: str, found: np.ndarray, counts: np.ndarray) -> bool:
@@ -327,33 +325,16 @@ def _apart(name: str, found: np.ndarray, counts: np.ndarray) -> str:
     return ""
 
 
-def _clock(found: np.ndarray) -> str:
-    """What to say of whole numbers that are dates or times of day in disguise, or nothing.
-
-    12312024 comes after 1012025 as a number and before it as a date; the distance from 0859 to
-    0900 is one minute, not 41.
-    """
-    if len(found) < 30 or found.min() < 0:
-        return ""
-    if found.max() < 2400 and found.max() >= 1300 and (found % 100 < 60).all():
-        return "looks like times written HHMM: as numbers, hours are not evenly long"
-    written = pd.Series(found.astype(np.int64).astype(str)).str.zfill(8)
-    for shape, form in (("MMDDYYYY", "%m%d%Y"), ("DDMMYYYY", "%d%m%Y")):
-        read = pd.to_datetime(written, format=form, errors="coerce")
-        if read.notna().mean() > 0.95 and read.dt.year.between(1900, 2100).mean() > 0.95:
-            return f"looks like dates written {shape}: as numbers, they do not measure time"
-    return ""
-
-
 LIKE_CODES = "taken as a quantity: `category` or `exclude` it if these are codes"
 _IDENTIFIER = "looks like an identifier; list it under `include` to keep it"
 
 
-def _names_rows(name: str, n: int, present: int, distinct: int) -> bool:
+def _names_rows(name: str, n: int, present: int, found: np.ndarray) -> bool:
     """Whether integers look like the number of a row or a person rather than a quantity."""
     if ID_NAME.search(name):
-        return distinct > DISTINCT * n
-    return distinct == present == n >= SMALL_TABLE
+        return len(found) > DISTINCT * n
+    least = COUNTED if found.min() in (0, 1) and np.ptp(found) == n - 1 else SMALL_TABLE
+    return len(found) == present == n >= least
 
 
 def _constant(n: int, absent: int, counts: np.ndarray, found: Any) -> Guess | None:
@@ -387,7 +368,7 @@ def _guess_category(name: str, text: values.Coded, keep: bool, person: np.ndarra
     share = absent / n if n else 0.0
     if (constant := _constant(n, absent, counts, text.values)) is not None:
         return constant
-    unit = _with_unit(text.values)
+    unit = "" if CODE_NAME.search(name) else _numbers_in_text(text.values)
     if distinct > max(MOST_LEVELS, DISTINCT * present) and not keep:
         return Guess("identifier", share, distinct, None, unit or _IDENTIFIER)
     frequent = np.flatnonzero(counts >= max(THRESHOLD, RARE * n)).tolist()
@@ -422,13 +403,14 @@ def _guess_category(name: str, text: values.Coded, keep: bool, person: np.ndarra
     return Guess("category", share, distinct, encoding, "; ".join(notes))
 
 
-def _with_unit(found: Sequence[str]) -> str:
-    """What to say of `8.7 mmol/L` and its like, if nearly all values are such; else nothing."""
-    first = found[: 10 * SAMPLE]
-    measured = [value for value in first if WITH_UNIT.fullmatch(value)]
-    if len(found) <= MOST_LEVELS or len(measured) < 0.9 * len(first):
-        return ""
-    return f"text, by its unit: {measured[0]!r} without it would be a number"
+def _numbers_in_text(found: Sequence[str]) -> str:
+    """What to say of `8.7 mmol/L`, `120/80` and the like, if nearly all are such; else nothing."""
+    first = found[: 10 * SAMPLE] if len(found) > MOST_LEVELS else ()
+    for shape, said in IN_TEXT.items():
+        such = [value for value in first if shape.fullmatch(value)]
+        if such and len(such) >= 0.9 * len(first):
+            return said.format(such[0])
+    return ""
 
 
 def word_among_numbers(text: values.Coded) -> str | None:

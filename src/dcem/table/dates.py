@@ -127,6 +127,32 @@ def reading_note(values: Sequence[str], known: str) -> str:
     return "; ".join(said)
 
 
+def are_compact(found: np.ndarray) -> bool:
+    """Whether whole numbers are dates written as 20210403."""
+    if len(found) < 2 or found.min() < 19_000_000 or found.max() > 21_000_000:
+        return False
+    written = pd.Series(found.astype(np.int64).astype(str))
+    return bool(pd.to_datetime(written, format=COMPACT, errors="coerce").notna().all())
+
+
+def disguise_note(found: np.ndarray) -> str:
+    """What to say of whole numbers that are dates or times of day in disguise, or nothing.
+
+    12312024 comes after 1012025 as a number and before it as a date; the distance from 0859 to
+    0900 is one minute, not 41.
+    """
+    if len(found) < 30 or found.min() < 0:
+        return ""
+    if found.max() < 2400 and found.max() >= 1300 and (found % 100 < 60).all():
+        return "looks like times written HHMM: as numbers, hours are not evenly long"
+    written = pd.Series(found.astype(np.int64).astype(str)).str.zfill(8)
+    for shape, form in (("MMDDYYYY", "%m%d%Y"), ("DDMMYYYY", "%d%m%Y")):
+        read = pd.to_datetime(written, format=form, errors="coerce")
+        if read.notna().mean() > 0.95 and read.dt.year.between(1900, 2100).mean() > 0.95:
+            return f"looks like dates written {shape}: as numbers, they do not measure time"
+    return ""
+
+
 def days(column: pa.ChunkedArray, known: str | None, missing: Collection[str] = ()) -> np.ndarray:
     """A column of dates as days since 1 January 1970 [n], one of times of day as hours."""
     return days_and_unread(column, known, missing)[0]

@@ -184,7 +184,8 @@ def _read(
     if known is not None:
         _require_known(table, roles, known)
     twins = {} if known else _twins(table, reading.repeated(origin, query), roles)
-    checks.check_last_row(table)
+    for note in reading.strange_rows(table):
+        notice(note)
     _refuse_unreadable(table, roles)
     table, time = _in_time(table, roles, once=known is not None)
     tested = outcome.read_tested(table, roles) if roles.tested else None
@@ -252,8 +253,7 @@ def _read(
     is_file = isinstance(origin, Path)
     is_kept = is_file and origin.suffix != SERVER  # the file of a server holds its address
     digest = reading.file_hash(origin, query) if is_kept else reading.frame_hash(table)
-    rows, width = table.shape
-    source = Source(origin.name if is_file else "frame", rows, width, digest, drawn_from)
+    source = Source(origin.name if is_file else "frame", *table.shape, digest, drawn_from)
     return UserTable(
         problem, truth, encoder, columns, roles, source, unread, tuple(found), tuple(attributes)
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +120,8 @@ def propose_roles(source: Any, query: str | None = None, **known: Any) -> Propos
     if isinstance(source, str | Path):
         path = located(source)
         with naming(path):
-            return _propose(*_first_rows(path, query), known)
+            found = _propose(*_first_rows(path, query), known)
+        return replace(found, doubts=(*reading.notes(path, query), *found.doubts))
     whole = reading.as_arrow(source)
     return _propose(whole.slice(0, SAMPLE_ROWS), whole.num_rows > SAMPLE_ROWS, known)
 
@@ -136,7 +137,7 @@ def _propose(table: pa.Table, sampled: bool, known: Mapping[str, Any]) -> Propos
         NamedColumn.of(name, table.column(name), missing_in(name, missing))
         for name in table.column_names
     ]
-    doubts = []
+    doubts = list(reading.strange_rows(table))
     if sampled:
         doubts.append(
             f"Only the first {table.num_rows:,} rows were looked at. If the table is sorted, they "
@@ -158,7 +159,9 @@ def _propose(table: pa.Table, sampled: bool, known: Mapping[str, Any]) -> Propos
         doubts.append(one) if isinstance(one, str) else found.append(one)
     order = list(Roles.__dataclass_fields__)
     found.sort(key=lambda one: order.index(one.role))
-    return Proposal(tuple(found), tuple(doubts), tuple(table.column_names), table.num_rows)
+    return Proposal(
+        tuple(found), tuple(dict.fromkeys(doubts)), tuple(table.column_names), table.num_rows
+    )
 
 
 def _given(known: Mapping[str, Any], columns: Sequence[str]) -> list[Suggestion]:

@@ -21,7 +21,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from dcem.table import csv_files, formats
+from dcem.table import csv_files, formats, values
 from dcem.table.formats import Stored, several, unique_names
 from dcem.table.frames import as_table
 from dcem.table.messages import InputError, naming, require_columns
@@ -29,6 +29,9 @@ from dcem.table.messages import InputError, naming, require_columns
 CSV = (".csv", ".csv.gz", ".tsv", ".txt")
 READ_SUFFIXES = (*CSV, *formats.SUFFIXES)
 BATCH_ROWS = 32_768
+TOTAL = re.compile(r"(grand )?totals?|sums?|summe|gesamt(summe)?|somme|totale?|suma", re.I)
+NO_NAME = re.compile(r"\s*(Unnamed: \d+)?")
+FIRST_ROWS = 100  # by which it is told whether the header is the header
 INDEX = re.compile(r"__index_level_\d+__")  # the row names of a pandas frame, in Parquet
 
 
@@ -148,13 +151,56 @@ def notes(path: Path, query: str | None = None) -> tuple[str, ...]:
     """What a person should know about how the file is laid out."""
     stored = _opened(path, query)
     found = stored.notes
-    if twins := several(stored.names):
+    if (unnamed := sum(NO_NAME.fullmatch(name) is not None for name in stored.names)) > 1:
+        found += (
+            f"{unnamed} of {len(stored.names)} columns of {path.name} have no name in the first "
+            "row. If the names stand in a later row, remove what is above it.",
+        )
+    if twins := [name for name in several(stored.names) if not NO_NAME.fullmatch(name)]:
         shown = ", ".join(repr(name) for name in twins[:5])
         found += (
             f"{path.name} has several columns called {shown}. The later ones are called "
             f"'{twins[0]} (2)' and so on.",
         )
     return found
+
+
+def strange_rows(table: pa.Table) -> Iterator[str]:
+    """What a person should know: names that are data, data that are names, and totals.
+
+    A table without rows is refused.
+    """
+    if table.num_rows == 0:
+        raise InputError("The table has a header and no rows.")
+    data, below, total = [], {}, {}
+    last = table.slice(table.num_rows - 1)
+    for name, column in zip(table.column_names, table.slice(0, FIRST_ROWS).columns, strict=True):
+        if not values.is_text(column):
+            continue
+        cells = [cell.strip() if cell else "" for cell in column.to_pylist()]
+        data += [name] if name in cells and len(set(cells)) > 2 else []
+        later = [cell for cell in cells[3:] if cell]  # there may be several rows of names
+        words = cells[0].casefold() not in values.NOT_A_NUMBER | {""}
+        if words and values.all_numbers(later) and not values.all_numbers(cells[:1]):
+            below[name] = cells[0]
+        end = (last.column(name)[0].as_py() or "").strip()
+        total |= {name: end} if TOTAL.fullmatch(end) else {}
+    if len(data) > 1:
+        yield (
+            f"{data[0]!r} and {data[1]!r} are names of columns and values in them: is the first "
+            "row one of data? Then put a row of names above it."
+        )
+    if len(below) > 1:
+        name, cell = next(iter(below.items()))
+        yield (
+            f"The first row below the header reads like names or units ({name!r} is {cell!r}) and "
+            "is taken for a person. Leave one row of names alone above the data."
+        )
+    for name, cell in list(total.items())[:1]:
+        yield (
+            f"The last row reads like a total ({name!r} is {cell!r}) and is taken for a person. "
+            "Remove it if it is not."
+        )
 
 
 def repeated(source: Any, query: str | None = None) -> tuple[str, ...]:
