@@ -253,7 +253,8 @@ def _read(
     is_file = isinstance(origin, Path)
     is_kept = is_file and origin.suffix != SERVER  # the file of a server holds its address
     digest = reading.file_hash(origin, query) if is_kept else reading.frame_hash(table)
-    source = Source(origin.name if is_file else "frame", *table.shape, digest, drawn_from)
+    rows, width = table.shape
+    source = Source(origin.name if is_file else "frame", rows, width, digest, drawn_from)
     return UserTable(
         problem, truth, encoder, columns, roles, source, unread, tuple(found), tuple(attributes)
     )
@@ -430,9 +431,7 @@ def _in_time(
 
 
 def _column_numbers(table: pa.Table, column: str | None, roles: Roles) -> np.ndarray | None:
-    if column is None:
-        return None
-    return values.numbers(table.column(column), roles.missing_in(column))
+    return None if column is None else outcome.numbers(table, column, roles)
 
 
 def _person(table: pa.Table, roles: Roles) -> pd.Series | None:

@@ -175,6 +175,11 @@ def coded(batch: Any, name: str, roles: Roles) -> values.Coded:
     return values.coded(_column(batch, name), roles.missing_in(name))
 
 
+def numbers(batch: Any, name: str, roles: Roles) -> np.ndarray:
+    """A column that has a role, as numbers [n]."""
+    return values.numbers(_column(batch, name), roles.missing_in(name))
+
+
 def _column(batch: Any, name: str) -> pa.ChunkedArray:
     column = batch.column(name)
     values.require_known(column, name)

@@ -172,7 +172,9 @@ def strange_rows(table: pa.Table) -> Iterator[str]:
     """
     if table.num_rows == 0:
         raise InputError("The table has a header and no rows.")
-    data, below, total = [], {}, {}
+    data: list[str] = []
+    below: dict[str, str] = {}
+    total: dict[str, str] = {}
     last = table.slice(table.num_rows - 1)
     for name, column in zip(table.column_names, table.slice(0, FIRST_ROWS).columns, strict=True):
         if not values.is_text(column):
