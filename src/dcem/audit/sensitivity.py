@@ -215,7 +215,6 @@ def find_breakdown(
     kept: Callable[[float], Statistic],
     people: People,
     conclusion: str,
-    unit: str = UNIT,
     reach: float = Z,
 ) -> Breakdown:
     """The smallest gamma >= 1 at which `kept(gamma)`, positive at 1, reaches zero.
@@ -228,7 +227,7 @@ def find_breakdown(
         return found.value - reach * people.error(found)
 
     value = _root(lambda gamma: kept(gamma).value)
-    return Breakdown(conclusion, value, _root(lower, value), unit)
+    return Breakdown(conclusion, value, _root(lower, value), UNIT)
 
 
 def _root(f: Callable[[float], float], most: float = inf) -> float:

@@ -34,6 +34,7 @@ from dcem.estimation.nuisances import Nuisances
 from dcem.table.labels import SelectiveLabels
 
 ROWS = 50_000  # at most so many rows tell how strong the measured columns are
+STRONGEST = 3  # measured columns that are told of
 STRENGTH = np.linspace(0, 0.3, 61)
 
 
@@ -112,7 +113,6 @@ def measured_strength(
     mine: np.ndarray,
     sources: Sequence[str],
     rng: np.random.Generator,
-    most: int = 3,
 ) -> tuple[ColumnStrength, ...]:
     """Partial R² of each raw column with the group (given the rest) and with testing (given the
     rest and the group), by least squares; the strongest by their product."""
@@ -134,7 +134,7 @@ def measured_strength(
         with_testing = 1 - given_all[1] / _left_open(gram, [*rest, group], tested)
         found.append(ColumnStrength(source, *benchmark_bounds(with_group, with_testing)))
     found.sort(key=lambda b: b.with_group * b.with_testing, reverse=True)
-    return tuple(found[:most])
+    return tuple(found[:STRONGEST])
 
 
 def benchmark_bounds(with_group: float, with_testing: float) -> tuple[float, float]:

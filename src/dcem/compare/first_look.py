@@ -32,11 +32,11 @@ class FirstLook:
     too_few: tuple[str, ...] = ()  # groups with enough tests in the table, not among these rows
 
 
-def first_look(problem: SelectiveLabels, random_state: int = 0) -> FirstLook:
+def first_look(problem: SelectiveLabels) -> FirstLook:
     """Look at a few thousand rows of a table."""
-    some = problem.subset(within_budget(problem, ROWS, random_state))
-    fold = person_folds(some, FOLDS, random_state)
-    found = fit_nuisances(some, fold, random_state, groups=True, outcomes=False)
+    some = problem.subset(within_budget(problem, ROWS, 0))
+    fold = person_folds(some, FOLDS, 0)
+    found = fit_nuisances(some, fold, 0, groups=True, outcomes=False)
     varies = bool(some.tested.any() and not some.tested.all())
     reach = None
     if varies:

@@ -38,6 +38,24 @@ HELD_OUT = 0.2  # of the training rows, to decide how many trees
 REACH = 2.3  # normal scores between which splines bend: all but two per cent of the rows
 BENDS = 2.5  # standard errors from which on residuals are said to bend along a column
 SCREENED = 100  # columns whose pairs are tried
+CURVED = 8  # columns that get a spline, at most
+PAIRED = 12  # pairs of columns whose splines are multiplied, at most
+# Inverse strength of the penalty on splines. It is weak on purpose: what a penalty shrinks away is
+# the same for testing, outcome and group, and the estimates would mistake it for a difference; the
+# noise of a model that bends too much averages out.
+C = 10.0
+PATIENCE = 25  # trees without gain on the held-out rows after which no more are grown
+TREES = {
+    "num_leaves": 16,
+    "learning_rate": 0.08,
+    "min_data_in_leaf": 20,
+    "lambda_l2": 1.0,
+    "max_bin": 127,
+    "num_threads": 1,
+    "deterministic": True,
+    "force_row_wise": True,
+    "verbose": -1,
+}
 
 
 def candidate_models(n_classes: int, seed: int) -> Mapping[str, Any]:
@@ -79,33 +97,19 @@ class Medians(TransformerMixin, BaseEstimator):
 class BoostedTrees(ClassifierMixin, BaseEstimator):
     """Gradient boosted trees whose number is decided inside the training rows.
 
+    The rows held out for it are the *last* of those given: hand rows over in random order, a
+    person's together.
+
     Parameters
     ----------
     rounds
         Trees (per class), at most.
-    patience
-        Trees without gain on the held-out rows after which no more are grown; None grows them all
-        on all rows. The held-out rows are the *last* of those given: hand rows over in random
-        order, a person's together.
-    leaves, learning_rate
-        Of each tree.
     random_state
         Seed.
     """
 
-    def __init__(
-        self,
-        rounds: int = 400,
-        patience: int | None = 25,
-        leaves: int = 16,
-        learning_rate: float = 0.08,
-        random_state: int = 0,
-    ) -> None:
-        self.rounds = rounds
-        self.patience = patience
-        self.leaves = leaves
-        self.learning_rate = learning_rate
-        self.random_state = random_state
+    def __init__(self, rounds: int = 400, random_state: int = 0) -> None:
+        self.rounds, self.random_state = rounds, random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BoostedTrees:
         """Grow the trees."""
@@ -113,21 +117,12 @@ class BoostedTrees(ClassifierMixin, BaseEstimator):
 
         self.classes_, code = np.unique(y, return_inverse=True)
         many = len(self.classes_) > 2
-        settings = {
+        settings = TREES | {
             "objective": "multiclass" if many else "binary",
             "num_class": len(self.classes_) if many else 1,
-            "num_leaves": self.leaves,
-            "learning_rate": self.learning_rate,
-            "min_data_in_leaf": 20,
-            "lambda_l2": 1.0,
-            "max_bin": 127,
-            "num_threads": 1,
-            "deterministic": True,
-            "force_row_wise": True,
             "seed": self.random_state,
-            "verbose": -1,
         }
-        kept = len(code) if self.patience is None else int((1 - HELD_OUT) * len(code))
+        kept = int((1 - HELD_OUT) * len(code))
         if len(np.unique(code[:kept])) < len(self.classes_):
             kept = len(code)  # too few rows to hold any out
 
@@ -137,9 +132,9 @@ class BoostedTrees(ClassifierMixin, BaseEstimator):
 
         train = part(slice(kept))
         stopping: dict[str, Any] = {}
-        if self.patience is not None and kept < len(code):
+        if kept < len(code):
             stopping["valid_sets"] = [part(slice(kept, None), reference=train)]
-            stopping["callbacks"] = [lightgbm.early_stopping(self.patience, verbose=False)]
+            stopping["callbacks"] = [lightgbm.early_stopping(PATIENCE, verbose=False)]
         self.model_ = lightgbm.train(settings, train, self.rounds, **stopping)
         return self
 
@@ -158,23 +153,7 @@ class SplineLogistic(ClassifierMixin, BaseEstimator):
     neither of its columns matters alone, and columns of noise cost next to nothing. Splines bend
     along normal scores (the place of a value among the training rows), so that a long tail does not
     use up the knots.
-
-    Parameters
-    ----------
-    curved
-        Columns that get a spline, at most.
-    paired
-        Pairs of columns whose splines are multiplied, at most.
-    C
-        Inverse strength of the penalty. It is weak on purpose: what a penalty shrinks away is the
-        same for testing, outcome and group, and the estimates would mistake it for a difference;
-        the noise of a model that bends too much averages out.
     """
-
-    def __init__(self, curved: int = 8, paired: int = 12, C: float = 10.0) -> None:
-        self.curved = curved
-        self.paired = paired
-        self.C = C
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SplineLogistic:
         """Choose the columns and the pairs, fit."""
@@ -192,12 +171,12 @@ class SplineLogistic(ClassifierMixin, BaseEstimator):
         bends -= bends.mean(axis=1, keepdims=True)
         left = self._fit(X, y, weight)  # [classes, rows]
         strength = np.max([[_strength(r, bend) for bend in bends] for r in left], axis=(0, 1))
-        order = np.argsort(-strength, kind="stable")[: self.curved]
+        order = np.argsort(-strength, kind="stable")[:CURVED]
         self.columns_ = [int(column) for column in order if strength[column] > BENDS]
         if self.columns_:
             left = self._fit(X, y, weight)
         asked = np.argsort(-strength, kind="stable")[:SCREENED]
-        self.pairs_ = _pairs(left, bends[:2, :, asked], asked)[: self.paired]
+        self.pairs_ = _pairs(left, bends[:2, :, asked], asked)[:PAIRED]
         if self.pairs_:
             self._fit(X, y, weight)
         self.classes_ = self.model_.classes_
@@ -212,7 +191,7 @@ class SplineLogistic(ClassifierMixin, BaseEstimator):
         two = len(np.unique(y)) == 2
         basis = self._basis(X)
         solver = "newton-cholesky" if two else "lbfgs"
-        self.model_ = LogisticRegression(C=self.C, solver=solver, max_iter=200, tol=1e-3)
+        self.model_ = LogisticRegression(C=C, solver=solver, max_iter=200, tol=1e-3)
         self.model_.fit(basis, y, weight)
         seen = y[:, None] == self.model_.classes_
         left: np.ndarray = (weight[:, None] * (seen - self.model_.predict_proba(basis))).T

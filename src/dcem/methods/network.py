@@ -85,12 +85,12 @@ class NetworkClassifier(SelectiveClassifier):
         """Train one network for each seed in `data`; every method writes its own."""
         raise NotImplementedError
 
-    def _architecture(self, n_inputs: int, hidden: tuple[int, ...] | None = None) -> Architecture:
+    def _architecture(self, n_inputs: int) -> Architecture:
         from dcem.engine import MLP, FromModule
 
-        if hidden is None and self.network is not None:
+        if self.network is not None:
             return FromModule(self.network, n_inputs)
-        return MLP(n_inputs, tuple(hidden or self.hidden))
+        return MLP(n_inputs, tuple(self.hidden))
 
     def _preprocessor(self, problem: SelectiveLabels, rows: np.ndarray) -> Preprocessor:
         return Preprocessor.fit(problem.X, self.preprocess, self.input_scale, rows, problem.person)

@@ -77,13 +77,13 @@ class Noise:
         return ((word >> bits) & 0xFFFFFF).to(self.dtype) * 2.0**-24 + 2.0**-25
 
 
-def partners(noise: Noise, weight: Tensor, slots: Tensor, *, stream: int = 0) -> Tensor:
+def partners(noise: Noise, weight: Tensor, slots: Tensor) -> Tensor:
     """For each row another of the same network, `[M, N]`: a random permutation of its rows.
 
     Rows of weight 0 (padding) are nobody's partner; `slots` is `slots_of(weight)`, `[M, N]`.
     """
     row = torch.arange(weight.shape[-1], device=weight.device)
-    keys = noise.uniform(row, stream=stream)
+    keys = noise.uniform(row)
     order = torch.where(weight > 0, keys, 2.0).argsort(dim=1, stable=True)
     return torch.zeros_like(order).scatter(1, slots.expand_as(order), order)
 

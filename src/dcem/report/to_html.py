@@ -92,12 +92,10 @@ def cell(content: doc.Cell) -> str:
     return prose(shown.main) + quiet + beside
 
 
-def badge(severity: str, text: str = "") -> str:
+def badge(severity: str) -> str:
     """How serious: told by word and shape, not by colour alone."""
-    return (
-        f'<span class="badge {severity}"><span aria-hidden="true">{SIGNS[severity]}</span> '
-        f"{escape(text or severity)}</span>"
-    )
+    sign = f'<span aria-hidden="true">{SIGNS[severity]}</span>'
+    return f'<span class="badge {severity}">{sign} {severity}</span>'
 
 
 def _body(document: doc.Document) -> str:

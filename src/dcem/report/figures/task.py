@@ -15,12 +15,12 @@ _DOTS = 1_500  # of a group in one panel; more would hide each other
 
 
 @in_style
-def draw_task(task: Task, split: str = "train", random_state: int = 0) -> Drawing:
+def draw_task(task: Task) -> Drawing:
     """One row per group, three columns: the truth, who was tested, and what the table then shows.
 
     Over the dots lie the outcome boundary, where P(Y|x) = 1/2 (solid, the same for both groups),
-    and the testing boundary of the group, where P(T|x,a) = 1/2 (dashed). Large splits are thinned
-    to a random sample; the percentages count everybody.
+    and the testing boundary of the group, where P(T|x,a) = 1/2 (dashed). Of many people to learn
+    from, a random sample is drawn; the percentages count everybody.
 
     Raises
     ------
@@ -32,8 +32,8 @@ def draw_task(task: Task, split: str = "train", random_state: int = 0) -> Drawin
             f"Only simulated tasks with two features can be drawn; this one is a {task.kind!r} "
             f"task with {len(task.train.feature_names)}."
         )
-    problem, ill = task.split(split), task.truth[split] == 1
-    rng = np.random.default_rng(random_state)
+    problem, ill = task.train, task.truth["train"] == 1
+    rng = np.random.default_rng(0)
     figure = new_figure(9.6, 3.1 * problem.n_groups + 0.6)
     axes = figure.subplots(problem.n_groups, 3, sharex=True, sharey=True, squeeze=False)
     low, high = np.percentile(problem.X, [0.3, 99.7], axis=0)
@@ -65,7 +65,7 @@ def draw_task(task: Task, split: str = "train", random_state: int = 0) -> Drawin
     figure.legend(handles=_key(), loc="outside lower center", ncols=3, fontsize=9.5)
     return Drawing(
         figure,
-        f"task-{split}",
+        "task-train",
         "The data, who is tested, and what is seen",
         " ".join(said),
         "Each dot is a person. Left, large dots are truly positive; middle, large dots were "
