@@ -63,7 +63,7 @@ def test_fits_that_are_told_together_take_the_time_of_all() -> None:
 
 def test_single_models_take_as_much_in_all_and_differ_less() -> None:
     several, single = (fit_steps("x", METHODS, 5, 5000, 2, single=one) for one in (False, True))
-    assert sum(single.values()) == pytest.approx(fitting.SINGLE * sum(several.values()))
+    assert sum(single.values()) == pytest.approx(fitting.COST_OF_SINGLE * sum(several.values()))
     spread = [max(steps.values()) / min(steps.values()) for steps in (several, single)]
     assert spread[1] < spread[0] / 2
 

@@ -38,7 +38,7 @@ TAKES_A_WHILE = 2_000_000  # bytes of a file, to be read
 COSTS = {"ensemble": 7.5, "ipw": 1.8, "dr-learner": 5.0, "self": 9.0, "dividemix": 9.0}
 COSTS |= dict.fromkeys(("fuzzy-augmentation", "parcelling", "heckman"), 0.6)
 COST_OF_EM, COST_WITHOUT_NETWORK = 3.0, 0.5
-SINGLE = 0.32  # of it where models are single, the ensemble of two folds
+COST_OF_SINGLE = 0.32  # of it where models are single, the ensemble of two folds
 _LOSSES = {
     "train_loss": "training",
     "validation_loss": "validation, everybody",
@@ -261,7 +261,7 @@ def fit_steps(
     outcomes, take less. Where networks are fitted to all parts at once, what is told first takes
     the time of all.
     """
-    unit = (SINGLE if single else 1.0) * (0.0068 * rows**0.5 + 9e-4 * width)
+    unit = (COST_OF_SINGLE if single else 1.0) * (0.0068 * rows**0.5 + 9e-4 * width)
     costs: list[float] = []
     usual = sum(map(cost_of, names)) / max(len(names), 1)
     for name in sorted(names, key=cost_of, reverse=True):

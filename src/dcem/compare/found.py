@@ -155,10 +155,20 @@ class _WithinGroups(Evaluator):
 
 
 class _AcrossGroups(Evaluator):
-    """An evaluator whose AUC is a positive's, each found weighted by 1 / c_g, over anybody's."""
+    """An evaluator whose AUC is a positive's, each found weighted by 1 / c_g, over anybody's.
 
-    rates: np.ndarray  # c_g [groups]
-    moved: Mapping[int, Statistic]  # log c_g against the reference
+    `rates` are c_g [groups], `moved` log c_g against that of the reference group.
+    """
+
+    def __init__(
+        self,
+        problem: SelectiveLabels,
+        rates: np.ndarray,
+        moved: Mapping[int, Statistic],
+        **how: Any,
+    ) -> None:
+        super().__init__(problem, **how)
+        self.rates, self.moved = rates, moved
 
     def auc_of(self, target: str, score: np.ndarray, group: str = EVERYBODY) -> Statistic:
         """AUC with its influences, those on the rates included; against the truth as it is."""
@@ -241,10 +251,9 @@ def compare_found(
     how: dict[str, Any] = {"fold": fold, "nuisances": none, "level": level}
     how["truth"] = None if truth is None else truth[rows]
     within = _WithinGroups(everybody, **how)
-    across: Evaluator = Evaluator(everybody, **how)
+    across = Evaluator(everybody, **how)
     if test is None:
-        across = _AcrossGroups(everybody, **how)
-        across.rates, across.moved = model.rates, against.rate
+        across = _AcrossGroups(everybody, model.rates, against.rate, **how)
     ranks, ranks_across = (Ranks(one, "tested", scored) for one in (within, across))
     counts = _shown_counts(problem)
     known = [

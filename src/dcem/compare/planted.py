@@ -44,6 +44,7 @@ from dcem import metrics
 from dcem.compare.fitting import Announce, Part, check_methods, collected, fit_and_score
 from dcem.compare.recovery import about_recovery
 from dcem.compare.results import Planted, PlantedFamily, PlantedScore
+from dcem.estimation.bounds import standardized
 from dcem.estimation.nuisances import Nuisances
 from dcem.estimation.outcomes import true_risk
 from dcem.metrics.estimate import Estimate
@@ -57,8 +58,8 @@ WRONG = 0.1
 SHARPER = 2.0
 CEILING = "the planted risk"  # the name under which the best possible score stands
 TRAIN_SHARE = 0.7
-MAX_ROWS = 4_000
-DOING = "fitting methods to planted outcomes"
+PLANTED_ROWS = 4_000
+PLANTING = "fitting methods to planted outcomes"
 FOLDS = 2  # of the ensemble: like single networks, enough for many tables
 FEATURES = 8  # that an outcome depends on: as with real ones, most columns do not matter
 _SPREADS = (0.5, 4.0)  # b is kept between these
@@ -105,7 +106,7 @@ def planting(
     *,
     reference: str | None = None,
     repetitions: int = 3,
-    max_rows: int = MAX_ROWS,
+    max_rows: int = PLANTED_ROWS,
     level: float = 0.95,
     random_state: int = 0,
     params: Mapping[str, Any] | None = None,
@@ -161,7 +162,7 @@ def planting(
     fits = fit_and_score(methods, parts, random_state, params, members=1, folds=FOLDS, ray=ray)
 
     def answer() -> Planted:
-        found = collected(fits, methods, len(parts), DOING, progress, aloud=False)
+        found = collected(fits, methods, len(parts), PLANTING, progress, aloud=False)
         scores = {name: [one.score for one in of] for name, of in found.items()}
         return _recovered(tasks, scores, reference, level, begun)
 
@@ -230,7 +231,7 @@ def plant_task(
     nuisances: Nuisances,
     fitted: np.ndarray,
     rng: np.random.Generator,
-    max_rows: int = MAX_ROWS,
+    max_rows: int = PLANTED_ROWS,
 ) -> PlantedTask:
     """One planted table: the features, groups and people of `problem`, other outcomes and tests."""
     share = TRAIN_SHARE * min(1.0, max_rows / len(problem))
@@ -244,7 +245,8 @@ def plant_task(
     wanted = float(np.clip(modelled.mean(), 0.02, 0.98))
     index = _unit(fitted[rows])
     if family in _INDICES:
-        drawn = _INDICES[family](standardised(problem.X[rows]), rng)
+        X = standardized(problem.X[rows])
+        drawn = _INDICES[family](np.clip(X[:, X.any(axis=0)], -3, 3), rng)  # columns that vary
         index = along(drawn, logit(np.clip(testing, 1e-6, 1 - 1e-6)), index)
     spread = float(np.clip(np.std(logit(modelled)), *_SPREADS))
     log_odds = spread * (SHARPER if family == "sharpened" else 1.0) * index
@@ -297,15 +299,6 @@ def outcome_dependent(testing: np.ndarray, y: np.ndarray, group: np.ndarray) -> 
         mine = group == code
         changed[mine] = expit(odds[mine] + _shift(odds[mine], float(testing[mine].mean())))
     return changed
-
-
-def standardised(X: np.ndarray) -> np.ndarray:
-    """Features with mean 0 and standard deviation 1, the missing at 0, no value beyond 3."""
-    with np.errstate(invalid="ignore"):
-        centre = np.nan_to_num(np.nanmean(np.where(np.isnan(X).all(axis=0), 0.0, X), axis=0))
-    filled = np.where(np.isnan(X), centre, X) - centre
-    spread = filled.std(axis=0)
-    return np.clip(filled[:, spread > 0] / spread[spread > 0], -3, 3)
 
 
 def _some_columns(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -16,9 +16,7 @@ from joblib import cpu_count
 from threadpoolctl import threadpool_limits
 
 from dcem.compare.fitting import at_once, cost_of, fit_steps
-from dcem.compare.planted import DOING as PLANTING
-from dcem.compare.planted import FAMILIES, TRAIN_SHARE
-from dcem.compare.planted import MAX_ROWS as PLANTED_ROWS
+from dcem.compare.planted import FAMILIES, PLANTED_ROWS, PLANTING, TRAIN_SHARE
 from dcem.compare.run import DOING, JUDGING, MAX_ROWS
 from dcem.estimation.cross_fitting import modelling
 from dcem.estimation.effects import ASKED, ASKED_PEOPLE, EXPLAINED_ROWS, TESTING_ROWS
