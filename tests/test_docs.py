@@ -22,6 +22,11 @@ def test_the_data_page_shows_what_comes_out() -> None:
     assert written == generator("data").page(), "run: python docs/make/data.py"
 
 
+def test_the_tables_of_the_default_are_current() -> None:
+    written = (DOCS / "default.md").read_text(encoding="utf-8")
+    assert written == generator("default").page(), "run: python docs/make/default.py"
+
+
 def test_the_page_on_reliability_is_current() -> None:
     written = (DOCS / "reliability.md").read_text(encoding="utf-8")
     assert written == generator("reliability").page(), "run: python docs/make/reliability.py"

@@ -23,7 +23,6 @@ FLOOR = 0.05  # the smallest estimated probability of a test that a weight is ma
 RECENT, FEWEST_RECENT = 1 / 3, 50  # share of the tests, and positives and negatives among them
 LEAST_SLOPE = 0.05  # of the recalibration: ranks are kept
 NETWORK_SHARE = 0.2  # beforehand: tests cannot tell what it learnt from the untested
-ENOUGH = 300  # tests of the rarer result: with fewer, networks deserve less of it
 
 
 class SelectiveEnsembleClassifier(SelectiveClassifier):
@@ -36,13 +35,12 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     counts exp(-z), where z is by how many standard errors its loss on held-out tests lies above
     that of the best part: parts that are about as good share, and one that is clearly worse hardly
     counts. Up to a fifth goes to the networks beforehand, as no test tells what they learnt from
-    the untested (less where fewer than 300 tests had the rarer result). Last, log-odds are
-    shifted and stretched so that held-out tests are positive as often as predicted: scores are
-    risks, and ranks are as before. Weights and line are means of two: with tests that count
-    1/P(tested), for all who were unlikely to have one, which is right but unsteady, and with
-    tests as they are (unless these were drawn by a known design). The line is steeper by how
-    much more one model varies than the mean of all, since one is what held-out tests can judge.
-    Where rows have a time, the latest third of the tests decides on the shift.
+    the untested. Last, log-odds are shifted and stretched so that held-out tests are positive as
+    often as predicted: scores are risks, and ranks are as before. Weights and line are means of
+    two: with tests that count 1/P(tested), for all who were unlikely to have one, which is right
+    but unsteady, and with tests as they are (unless these were drawn by a known design). The line
+    is steeper by how much more one model varies than the mean of all, since one is what held-out
+    tests can judge. Where rows have a time, the latest third of the tests decides on the shift.
 
     *Assumption.* Features and group explain who is tested; features explain the outcome; a test
     tells the truth, or errs at stated rates. The weights and the recalibration need overlap: people
@@ -184,8 +182,7 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
         shares = np.full(len(z), 1 / len(z))
         if honest:
             network = np.array(self.parts) == "network"
-            rarer = np.bincount(problem.y_obs[seen].astype(int), minlength=2).min()
-            before = NETWORK_SHARE * min(1.0, rarer / ENOUGH) * network
+            before = NETWORK_SHARE * network
             above = map(_errors_above_best, losses, counted, [people] * len(counted))
             shares = np.mean([_shares(each, before) for each in above], axis=0)
         line = (0.0, 1.0)
