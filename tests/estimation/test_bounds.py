@@ -148,3 +148,13 @@ def test_the_least_lead_of_a_score_with_ties_over_another():
         assert lead(found) == pytest.approx(min(map(lead, every)))
     ranked = RankedScore(np.array([1.0, 3.0, 3.0, 7.0]), np.array([1.0, 2.0, 4.0, 8.0]))
     assert ranked.outranked().tolist() == [0.5, 4.0, 4.0, 11.0]
+
+
+def test_constant_columns_do_not_blow_up_rounding() -> None:
+    draw = np.random.default_rng(0)
+    X = np.stack([draw.normal(5, 2, 500), np.full(500, 2.7), np.full(500, np.nan)], axis=1)
+    X[draw.random(X.shape) < 0.1] = np.nan
+    found = bounds.standardized(X)
+    assert not found[:, 1:].any()
+    assert found[:, 0].std() == pytest.approx(1)
+    assert found[:, 0][~np.isnan(X[:, 0])].mean() == pytest.approx(0, abs=1e-12)

@@ -351,9 +351,10 @@ def strengths_of_columns(
 
 
 def standardized(X: np.ndarray) -> np.ndarray:
-    """Columns with mean 0 and standard deviation 1 [n, d]; gaps are at the mean."""
+    """Columns with mean 0 and standard deviation 1 [n, d]; gaps, and constant columns, at 0."""
     known = ~np.isnan(X)
     mean = np.where(known, X, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
     filled = np.where(known, X - mean, 0.0)
     scale = filled.std(axis=0)
-    return np.asarray(filled / np.where(scale > 0, scale, 1.0))
+    varies = scale > 1e-12 * np.maximum(1.0, np.abs(mean))  # less is rounding
+    return np.where(varies, filled / np.where(varies, scale, 1.0), 0.0)
