@@ -319,3 +319,11 @@ def test_numbers_that_a_frame_holds_as_categories_are_categories():
     assert "band=(40, 60]" in table.problem.feature_names
     as_numbers = frame.assign(code=code, band=frame["band"].astype(str))
     np.testing.assert_array_equal(table.encoder.transform(as_numbers), table.problem.X)
+
+
+def test_missing_values_of_categories_count_as_well():
+    rng = np.random.default_rng(0)
+    ward = np.where(rng.random(400) < 0.3, None, rng.choice(["A", "B", "C"], 400))
+    frame = pd.DataFrame({"x": rng.normal(size=400), "ward": ward, "y": rng.choice([0, 1], 400)})
+    table = read_table(frame.assign(y=frame["y"].where(rng.random(400) < 0.5)), Roles(label="y"))
+    assert table.problem.summary().startswith("400 rows, 5 features (1 with missing values)")

@@ -231,7 +231,12 @@ def _in_short(table: UserTable) -> Iterator[str]:
     """How many columns are features, which were left out, and what a reader should know of some."""
     kinds = Counter(column.kind for column in table.columns if column.encoded)
     by_kind = ", ".join(f"{KINDS.get(kind, kind)} {many}" for kind, many in kinds.most_common())
-    yield f"Features: {counted(kinds.total(), 'column')} ({by_kind})."
+    gaps = [column for column in table.columns if column.encoded and column.missing]
+    said = ""
+    if most := max(gaps, key=lambda column: column.missing, default=None):
+        share = _share_missing(most.missing, table.source.rows)
+        said = f"; missing values in {len(gaps)}, most in {most.name} ({share})"
+    yield f"Features: {counted(kinds.total(), 'column')} ({by_kind}){said}."
     left: dict[str, list[Column]] = {"Left out": [], "Please note": []}
     for column in table.columns:
         if _remark(column):

@@ -246,7 +246,7 @@ def check_weight(values: Any, name: str, *, labels: pd.Index | None = None) -> n
             "Give a row that should not count the weight 0."
         )
     if not array.any():
-        raise InputError(f"Weight {name!r} is zero in all {len(array)} rows: no row would count.")
+        raise InputError(f"Weight {name!r} is zero in all {len(array):,} rows: no row would count.")
     return array
 
 
@@ -315,7 +315,7 @@ def resolve_tested(
         looked = looked & ~absent
     if looked.all():
         notice(
-            f"Everybody is tested ({tested_name!r} is 1 in all {len(y)} rows): no label is "
+            f"Everybody is tested ({tested_name!r} is 1 in all {len(y):,} rows): no label is "
             "missing, so selection needs no correction and ordinary supervised learning is the "
             "method of choice."
         )
@@ -342,15 +342,15 @@ def check_learnable(
     n, looked = len(y_obs), int(tested.sum())
     if looked == 0:
         raise InputError(
-            f"Nobody is tested: {tested_name!r} is 0, or {label!r} missing, in all {n} rows. "
+            f"Nobody is tested: {tested_name!r} is 0, or {label!r} missing, in all {n:,} rows. "
             "Without one observed label nothing can be learnt. Check which column says who was "
             "tested, and whether it means 1 = tested."
         )
     positives = int(np.nansum(y_obs))
     if positives in (0, looked):
         raise InputError(
-            f"Only one class among the tested: {label!r} is {int(positives > 0)} in all {looked} "
-            f"tested rows (of {n}). Both 0 and 1 must occur. Bring more rows, or check how the "
+            f"Only one class among the tested: {label!r} is {int(positives > 0)} in all {looked:,} "
+            f"tested rows (of {n:,}). Both 0 and 1 must occur. Bring more rows, or check how the "
             "label was coded."
             + " If it marks those who were found positive, and nobody recorded who was tested, say "
             "so with `positives_only`." * (positives > 0 and looked < n)
@@ -385,9 +385,9 @@ def warn_limits(
     elif len(unseen):
         notice(
             f"Nobody is tested in group {who} "
-            f"({rows[unseen].sum()} of {len(group)} rows). No label was ever seen there: what is "
-            "said of such a group is carried over from others, and its error cannot be estimated. "
-            "Methods that need tested rows in every group refuse."
+            f"({rows[unseen].sum():,} of {len(group):,} rows). No label was ever seen there: what "
+            "is said of such a group is carried over from others, and its error cannot be "
+            "estimated. Methods that need tested rows in every group refuse."
         )
 
 

@@ -43,7 +43,7 @@ def resolve_found(
     if found.all() or not found.any():
         who = "Everybody" if found.all() else "Nobody"
         raise InputError(
-            f"{who} was found positive: {label_name!r} is {int(found.all())} in all {len(found)} "
+            f"{who} was found positive: {label_name!r} is {int(found.all())} in all {len(found):,} "
             "rows. Both the found and others are needed. Bring more rows, or check how the label "
             "was coded."
         )

@@ -442,7 +442,7 @@ def _person(table: pa.Table, roles: Roles) -> pd.Series | None:
     checks.mention_rounded(text.values, roles.id)
     if len(text.values) == 1 and len(text.codes) > 1:
         raise InputError(
-            f"Column {roles.id!r} holds one person in all {len(text.codes)} rows. What is learnt "
+            f"Column {roles.id!r} holds one person in all {len(text.codes):,} rows. What is learnt "
             "from one person cannot be checked on another: name the column that says whose row it "
             "is, or none if each row is a person."
         )

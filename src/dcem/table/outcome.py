@@ -54,8 +54,8 @@ def read_label(
     if numeric and (nulls := [v for v in others if v.casefold() in NULL]):
         rows = int(text.counts()[[v in nulls for v in text.values]].sum())
         notice(
-            f"Label {roles.label!r} is {quoted(nulls)} in {rows} of {len(text.codes)} rows. Among "
-            "numbers that is a missing value: nobody looked there."
+            f"Label {roles.label!r} is {quoted(nulls)} in {rows:,} of {len(text.codes):,} rows. "
+            "Among numbers that is a missing value: nobody looked there."
         )
     label = _label(text, roles)
     if roles.positive and not roles.positives_only:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dcem.table.disclosure import few_people, hide_groups
+from dcem.table.encoder import MISSING
 from dcem.text import counted, percent
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ def of(
     people = (
         "" if problem.id is None else f" of {counted(len(np.unique(problem.person)), 'person')}"
     )
-    gaps = int(np.isnan(problem.X).any(axis=0).sum())
+    # A category with missing values has an indicator of them.
+    gaps = np.isnan(problem.X).any(axis=0).sum()
+    gaps += sum(name.endswith(f"={MISSING}") for name in problem.feature_names)
     lines = [
         say(f"{counted(len(problem), 'row')}{people}, ")
         + counted(len(problem.feature_names), "feature")
