@@ -11,26 +11,9 @@ from dcem.audit.results import HIDDEN, Audit, GroupCounts, Prevalence, Yield
 from dcem.estimation.overlap import HARDLY, SELDOM
 from dcem.estimation.results import EVERYBODY
 from dcem.report import bounds
+from dcem.report import document as doc
 from dcem.report.audit_opening import opening
 from dcem.report.deciders import deciders
-from dcem.report.document import (
-    NOTHING,
-    Block,
-    Cell,
-    Document,
-    DotRow,
-    Dots,
-    Figure,
-    Fold,
-    Name,
-    Table,
-    Text,
-    chance,
-    estimate,
-    listing,
-    share,
-    table,
-)
 from dcem.report.drivers import shares_side_by_side
 from dcem.report.figures import people as draw
 from dcem.report.parts import advice, audit_page, counted_rows
@@ -46,7 +29,7 @@ def audit_document(
     data: Mapping[str, str] | None = None,
     *,
     small_cells: bool = False,
-) -> Document:
+) -> doc.Document:
     """The audit as a document; counts under ten are withheld unless `small_cells` is true.
 
     `data` is what is known of the table beyond the audit: file, hash, roles.
@@ -58,62 +41,67 @@ def audit_document(
     return audit_page(audit, title, data or {}, opening(audit), made, columns, of="tested")
 
 
-def testing_section(audit: Audit) -> Iterator[Block]:
+def testing_section(audit: Audit) -> Iterator[doc.Block]:
     """Counts and rates per group."""
     by_name = {item.group: item for item in audit.testing}
 
-    def row(item: GroupCounts) -> dict[str, Cell]:
+    def row(item: GroupCounts) -> dict[str, doc.Cell]:
         found, hidden = by_name[item.group], HIDDEN in (item.tested, item.rows)
         beside = "" if hidden else f"{count(item.tested)} of {count(item.rows)}"
-        cells = {"group": Name(item.group), "crude rate": estimate(found.crude, "percent", beside)}
+        cells = {
+            "group": doc.Name(item.group),
+            "crude rate": doc.estimate(found.crude, "percent", beside),
+        }
         if audit.grouped:
             known = found.difference.estimable
-            cells["at equal features"] = estimate(found.equal, "percent") if known else NOTHING
-            cells[audit.others] = estimate(found.others, "percent") if known else NOTHING
-            cells["difference"] = estimate(found.difference, "points")
+            cells["at equal features"] = (
+                doc.estimate(found.equal, "percent") if known else doc.NOTHING
+            )
+            cells[audit.others] = doc.estimate(found.others, "percent") if known else doc.NOTHING
+            cells["difference"] = doc.estimate(found.difference, "points")
         return cells
 
     note = (
         f"Equal features: the group and {audit.others}, averaged over the features that both "
         "have (overlap weights), and the difference between them."
     )
-    yield listing("", map(row, audit.counts), note=note if audit.grouped else "")
+    yield doc.listing("", map(row, audit.counts), note=note if audit.grouped else "")
     if sum(one.difference.estimable for one in audit.testing) > 1 and not audit.mirrored:
         clear = groups([one.group for one in audit.clear(audit.testing)])
-        yield Text(
+        yield doc.Text(
             (
                 "Each interval is of its group alone. Clearly different, given how many groups are "
                 f"compared: {clear}.",
             )
         )
     if audit.risk_curves:
-        yield Figure(partial(draw.risk_figure, audit))
+        yield doc.Figure(partial(draw.risk_figure, audit))
 
 
-def prevalence_section(audit: Audit) -> Iterator[Block]:
+def prevalence_section(audit: Audit) -> Iterator[doc.Block]:
     """How common the outcome is, by assumption."""
     if not audit.prevalence:
         return
     beyond = any(item.within.estimable for item in audit.prevalence)
 
-    def estimates(item: Prevalence) -> dict[str, Cell]:
+    def estimates(item: Prevalence) -> dict[str, doc.Cell]:
         if not beyond:
             return {
-                "weighted": estimate(item.weighted, "percent"),
-                "doubly robust": estimate(item.doubly_robust, "percent"),
+                "weighted": doc.estimate(item.weighted, "percent"),
+                "doubly robust": doc.estimate(item.doubly_robust, "percent"),
             }
         found = item.within if item.within.estimable else item.doubly_robust
-        ends = NOTHING if isnan(item.limits[0]) else " to ".join(map(percent, item.limits))
-        return {"within reach": estimate(found, "percent"), "then of all": ends}
+        ends = doc.NOTHING if isnan(item.limits[0]) else " to ".join(map(percent, item.limits))
+        return {"within reach": doc.estimate(found, "percent"), "then of all": ends}
 
     rows = [
         {
-            "group": Name(item.group),
-            "recorded": estimate(item.recorded, "percent"),
-            "tested only": estimate(item.tested_only, "percent"),
+            "group": doc.Name(item.group),
+            "recorded": doc.estimate(item.recorded, "percent"),
+            "tested only": doc.estimate(item.tested_only, "percent"),
             **estimates(item),
-            "at least": share(item.bounds[0]),
-            "at most": share(item.bounds[1]),
+            "at least": doc.share(item.bounds[0]),
+            "at most": doc.share(item.bounds[1]),
         }
         for item in audit.prevalence
     ]
@@ -126,32 +114,32 @@ def prevalence_section(audit: Audit) -> Iterator[Block]:
         explained, within = "as below, known prevalence included", ", within what is known"
     if audit.stated_rates:
         corrected = f" All but what is recorded is corrected for the test: {audit.stated_rates}."
-    yield listing(
+    yield doc.listing(
         "",
         rows,
         note="Recorded: the untested count as negative. Tested only: the tested stand for "
         f"everybody. {whose}: {explained}. {rest}At least and at most: nothing "
         f"assumed, all untested negative or all positive{within}.{corrected}",
     )
-    yield Figure(partial(draw.prevalence_figure, audit))
+    yield doc.Figure(partial(draw.prevalence_figure, audit))
     yield from _known(audit)
     yield from _test_errors(audit)
 
 
-def _known(audit: Audit) -> Iterator[Block]:
+def _known(audit: Audit) -> Iterator[doc.Block]:
     """Known prevalence, beside what it would be if features explained who is tested."""
     if not audit.known:
         return
-    yield listing(
+    yield doc.listing(
         "Known prevalence",
         [
             {
-                "group": Name(one.group),
-                "known": estimate(one.stated, "percent"),
-                "if features explain testing": estimate(one.estimated, "percent"),
-                "difference": estimate(one.difference, "points"),
-                "p-value": chance(one.p_value),
-                "odds, untested over tested": estimate(one.odds_ratio, "ratio"),
+                "group": doc.Name(one.group),
+                "known": doc.estimate(one.stated, "percent"),
+                "if features explain testing": doc.estimate(one.estimated, "percent"),
+                "difference": doc.estimate(one.difference, "points"),
+                "p-value": doc.chance(one.p_value),
+                "odds, untested over tested": doc.estimate(one.odds_ratio, "ratio"),
             }
             for one in audit.known
         ],
@@ -162,22 +150,22 @@ def _known(audit: Audit) -> Iterator[Block]:
     )
 
 
-def _test_errors(audit: Audit) -> Iterator[Block]:
+def _test_errors(audit: Audit) -> Iterator[doc.Block]:
     """What if the test errs: a grid of its rates, where none are stated."""
     found = audit.test_errors
     if found is None or not found.points:
         return
 
-    def grid(caption: str, what: str, form: str, note: str = "") -> Table:
-        rows: dict[float, dict[str, Cell]] = {}
+    def grid(caption: str, what: str, form: str, note: str = "") -> doc.Table:
+        rows: dict[float, dict[str, doc.Cell]] = {}
         for point in found.points:
             row = rows.setdefault(
                 point.sensitivity, {"test sensitivity": number(point.sensitivity, 2)}
             )
-            row[f"specificity {number(point.specificity, 2)}"] = estimate(
+            row[f"specificity {number(point.specificity, 2)}"] = doc.estimate(
                 getattr(point, what), form
             )
-        return listing(caption, rows.values(), note=note)
+        return doc.listing(caption, rows.values(), note=note)
 
     note = (
         "Doubly robust, if the test has these rates in every group, whatever the features. A dash: "
@@ -190,26 +178,26 @@ def _test_errors(audit: Audit) -> Iterator[Block]:
         caption = f"The same, group {more} minus group {less}"
         blocks.append(grid(caption, "difference", "points"))
     blocks.append(grid("AUC of the model of what a test would show", "auc", "score"))
-    yield Fold("What if the test errs?", tuple(blocks))
+    yield doc.Fold("What if the test errs?", tuple(blocks))
 
 
-def over_time_section(audit: Audit) -> Iterator[Block]:
+def over_time_section(audit: Audit) -> Iterator[doc.Block]:
     """Testing and its results, period by period."""
     found = audit.over_time
     if found is None:
         return
 
-    def dots(group: str) -> Dots:
+    def dots(group: str) -> doc.Dots:
         rows = tuple(
-            DotRow(
+            doc.DotRow(
                 f"from {one.since}",
-                (estimate(one.tested, "percent"), estimate(one.positive, "percent")),
+                (doc.estimate(one.tested, "percent"), doc.estimate(one.positive, "percent")),
             )
             for one in found.shown
             if one.group == group
         )
         whose = "Everybody" if group == EVERYBODY else f"Group {group}"
-        return Dots(
+        return doc.Dots(
             whose,
             ("tested", "positive of tested"),
             rows,
@@ -220,29 +208,29 @@ def over_time_section(audit: Audit) -> Iterator[Block]:
     whom = list(dict.fromkeys(one.group for one in found.shown))
     yield dots(whom[0])
     if whom[1:]:
-        yield Fold("By group", tuple(dots(name) for name in whom[1:]))
+        yield doc.Fold("By group", tuple(dots(name) for name in whom[1:]))
     for caption, head, rates in (
         ("At equal features, period by period", "period", found.testing),
         ("At equal features, by earlier results", "last result", found.earlier),
     ):
         if rates:
-            rows = [(Name(one.group), estimate(one.difference, "points")) for one in rates]
-            yield Fold(caption, (table("", (head, "tested, against others"), rows),))
+            rows = [(doc.Name(one.group), doc.estimate(one.difference, "points")) for one in rates]
+            yield doc.Fold(caption, (doc.table("", (head, "tested, against others"), rows),))
 
 
-def yields_section(audit: Audit) -> Iterator[Block]:
+def yields_section(audit: Audit) -> Iterator[doc.Block]:
     """The outcome test."""
     if not audit.yields:
         return
     head = "have it, of the tested" if audit.stated_rates else "positive of tested"
 
-    def row(item: Yield) -> dict[str, Cell]:
-        cells = {"group": Name(item.group), head: estimate(item.rate, "percent")}
+    def row(item: Yield) -> dict[str, doc.Cell]:
+        cells = {"group": doc.Name(item.group), head: doc.estimate(item.rate, "percent")}
         if audit.grouped:
-            cells[f"against {audit.others}"] = estimate(item.difference, "points")
-            nearer = estimate(item.at_equal_probability, "points")
+            cells[f"against {audit.others}"] = doc.estimate(item.difference, "points")
+            nearer = doc.estimate(item.at_equal_probability, "points")
             cells["at equal testing probability"] = nearer
-        return cells | {"least expected fifth": estimate(item.marginal, "percent")}
+        return cells | {"least expected fifth": doc.estimate(item.marginal, "percent")}
 
     note = (
         "A difference in rates alone is not yet bias: rates average over everybody tested, not "
@@ -256,24 +244,24 @@ def yields_section(audit: Audit) -> Iterator[Block]:
             " Here testing prefers low risk: fewer tests and a lower rate together point to a "
             "stricter bar for a group."
         )
-    yield Fold("Positive tests by group", (listing("", map(row, audit.yields), note=note),))
+    yield doc.Fold("Positive tests by group", (doc.listing("", map(row, audit.yields), note=note),))
 
 
-def overlap_section(audit: Audit) -> Iterator[Block]:
+def overlap_section(audit: Audit) -> Iterator[doc.Block]:
     """Testing probabilities per group, and whether the model of them is right."""
     if not audit.overlap:
         return
     rows = [
         {
-            "group": Name(name),
-            "5 %": share(o.quantiles[0]),
-            "median": share(o.quantiles[2]),
-            "95 %": share(o.quantiles[4]),
-            "under 1 %": share(o.under[HARDLY]),
-            "under 5 %": share(o.under[SELDOM]),
+            "group": doc.Name(name),
+            "5 %": doc.share(o.quantiles[0]),
+            "median": doc.share(o.quantiles[2]),
+            "95 %": doc.share(o.quantiles[4]),
+            "under 1 %": doc.share(o.under[HARDLY]),
+            "under 5 %": doc.share(o.under[SELDOM]),
             "tested": counted_rows(o.tested),
-            "effective sample size": share(o.effective, "count"),
-            "heaviest": share(o.heaviest),
+            "effective sample size": doc.share(o.effective, "count"),
+            "heaviest": doc.share(o.heaviest),
         }
         for name, o in audit.overlap.items()
     ]
@@ -284,23 +272,25 @@ def overlap_section(audit: Audit) -> Iterator[Block]:
         "of the weight that the heaviest hundredth of the tests carries."
     )
     pictures = (
-        Figure(partial(make, audit)) for make in (draw.overlap_figure, draw.calibration_figure)
+        doc.Figure(partial(make, audit)) for make in (draw.overlap_figure, draw.calibration_figure)
     )
-    yield Fold("Who could have been tested, by group", (listing("", rows, note=note), *pictures))
+    yield doc.Fold(
+        "Who could have been tested, by group", (doc.listing("", rows, note=note), *pictures)
+    )
 
 
-def drivers_section(audit: Audit) -> Iterator[Block]:
+def drivers_section(audit: Audit) -> Iterator[doc.Block]:
     """Raw columns by what the predictions of testing, and of the outcome, owe to them."""
     if not audit.drivers:
         return
     rows = tuple(
-        DotRow(
-            Name(item.column),
-            (estimate(item.loss, "ratio"), estimate(item.share, "percent"), item.direction),
+        doc.DotRow(
+            doc.Name(item.column),
+            (doc.estimate(item.loss, "ratio"), doc.estimate(item.share, "percent"), item.direction),
         )
         for item in audit.drivers[:MOST_DRIVERS]
     )
-    picture = Dots(
+    picture = doc.Dots(
         "What drives testing",
         ("permutation importance", "share of all", "predicted share tested"),
         rows,
@@ -310,7 +300,7 @@ def drivers_section(audit: Audit) -> Iterator[Block]:
         "the decision can lead the list. `(group)` is the group itself, `(time)` the "
         "time of the decision.",
     )
-    both: tuple[Block, ...] = ()
+    both: tuple[doc.Block, ...] = ()
     if audit.outcome_drivers:
         both = (
             shares_side_by_side(
@@ -321,17 +311,17 @@ def drivers_section(audit: Audit) -> Iterator[Block]:
                 "and in that of what a test would show, out of fold.",
             ),
         )
-    yield Fold("Columns by permutation importance", (*both, picture))
+    yield doc.Fold("Columns by permutation importance", (*both, picture))
 
 
-def independence_section(audit: Audit) -> Iterator[Block]:
+def independence_section(audit: Audit) -> Iterator[doc.Block]:
     """Odds ratios of the outcome by group at equal features."""
     found = audit.independence
     if found is None:
         return
     joint = f"all groups jointly: {p_value(found.p_value)}"
     rows = [
-        (Name(name), estimate(odds, "ratio"), estimate(found.detectable[name], "ratio"))
+        (doc.Name(name), doc.estimate(odds, "ratio"), doc.estimate(found.detectable[name], "ratio"))
         for name, odds in found.odds_ratio.items()
     ]
     note = (
@@ -340,19 +330,19 @@ def independence_section(audit: Audit) -> Iterator[Block]:
         "interval around 1 is not a proof of independence, and untested people could not be asked."
     )
     heads = ("group", "odds ratio against others", "would have been seen")
-    yield Fold("Odds ratios by group", (table("", heads, rows, note=note),))
+    yield doc.Fold("Odds ratios by group", (doc.table("", heads, rows, note=note),))
 
 
-def assumptions_section(audit: Audit) -> Iterator[Block]:
+def assumptions_section(audit: Audit) -> Iterator[doc.Block]:
     """The checklist."""
     checked = {"tested": "yes", "partly": "partly", "untestable": "no"}
     if audit.assumptions:
         rows = [(a.name, checked[a.testable], a.severity, a.says) for a in audit.assumptions]
         heads = ("assumption", "can it be checked?", "verdict", "what the data say")
-        yield Fold("The checklist", (table("", heads, rows, words=(1, 2, 3)),))
+        yield doc.Fold("The checklist", (doc.table("", heads, rows, words=(1, 2, 3)),))
 
 
-SECTIONS: tuple[tuple[str, str, Callable[[Audit], Iterator[Block]]], ...] = (
+SECTIONS: tuple[tuple[str, str, Callable[[Audit], Iterator[doc.Block]]], ...] = (
     ("testing", "Who is tested", testing_section),
     ("deciders", "How much hangs on who decides", deciders),
     ("prevalence", "How common is the outcome?", prevalence_section),

@@ -7,7 +7,7 @@ from dcem.estimation.findings import SEVERITIES
 from dcem.estimation.overlap import HARDLY
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
-from dcem.report.document import DotRow, Dots, KeyNumber, Name, Opening, Verdict, estimate
+from dcem.report import document as doc
 from dcem.report.style import group_key
 from dcem.text import capitalised, group, groups, listed, percent, points
 
@@ -21,22 +21,22 @@ BARS = {
 }
 
 
-def opening(audit: Audit) -> Opening:
+def opening(audit: Audit) -> doc.Opening:
     """The answer to the question that an audit is asked."""
-    return Opening(verdict(audit), key_numbers(audit), picture(audit), limits(audit))
+    return doc.Opening(verdict(audit), key_numbers(audit), picture(audit), limits(audit))
 
 
-def verdict(audit: Audit) -> Verdict:
+def verdict(audit: Audit) -> doc.Verdict:
     """Two or three sentences, and how sure they are."""
     if audit.extent == "nobody":
-        return Verdict(
+        return doc.Verdict(
             "serious",
             "Nobody was tested",
             ("There is not a single outcome in this table: nothing can be learnt from it.",),
             "There is nothing to be unsure of.",
         )
     if audit.extent == "everybody":
-        return Verdict(
+        return doc.Verdict(
             "caution",
             "It cannot be determined: everybody counts as tested",
             (
@@ -51,21 +51,21 @@ def verdict(audit: Audit) -> Verdict:
     if clear:
         return _disparity(audit, clear)
     if not audit.grouped:
-        return Verdict(
+        return doc.Verdict(
             "note",
             "Whether groups are tested unequally was not asked",
             ("No groups were given.", *_record(audit)),
             _assumption(audit),
         )
     if not known:
-        return Verdict(
+        return doc.Verdict(
             "caution",
             "It cannot be determined whether groups are tested unequally",
             ("No group can be compared with others at equal features.", *_record(audit)),
             "Not at all. This does not mean that the groups are treated alike.",
         )
     widest = max(max(abs(r.difference.low), abs(r.difference.high)) for r in known)
-    return Verdict(
+    return doc.Verdict(
         "fine" if widest <= 0.05 else "note",
         "No clear sign that groups are tested unequally",
         (
@@ -86,7 +86,7 @@ def _clear_disparities(audit: Audit) -> list[TestingRate]:
     return sorted(clear, key=lambda rate: -abs(rate.difference.value))
 
 
-def _disparity(audit: Audit, clear: list[TestingRate]) -> Verdict:
+def _disparity(audit: Audit, clear: list[TestingRate]) -> doc.Verdict:
     worst = clear[0]
     severities = [
         finding.severity
@@ -118,7 +118,7 @@ def _disparity(audit: Audit, clear: list[TestingRate]) -> Verdict:
             "what the features leave open about both group and testing; the strongest recorded "
             f"column accounts for {percent(_strongest(found))}."
         )
-    return Verdict(
+    return doc.Verdict(
         min(severities, key=SEVERITIES.index, default="caution"),
         f"Yes: {_who(clear, len(audit.counts))} than {like_them}",
         tuple(sentences),
@@ -259,7 +259,7 @@ def _assumption(audit: Audit) -> str:
     )
 
 
-def key_numbers(audit: Audit) -> tuple[KeyNumber, ...]:
+def key_numbers(audit: Audit) -> tuple[doc.KeyNumber, ...]:
     """The largest difference in testing, how common the outcome is, what could overturn it."""
     found = []
     clear = _clear_disparities(audit)
@@ -267,8 +267,8 @@ def key_numbers(audit: Audit) -> tuple[KeyNumber, ...]:
     if known:
         worst = clear[0] if clear else max(known, key=lambda rate: abs(rate.difference.value))
         found.append(
-            KeyNumber(
-                estimate(worst.difference, "points"),
+            doc.KeyNumber(
+                doc.estimate(worst.difference, "points"),
                 f"difference in testing: {group(worst.group)} against {_others(audit, worst)} with "
                 "the same features",
             )
@@ -281,11 +281,11 @@ def key_numbers(audit: Audit) -> tuple[KeyNumber, ...]:
         if not every.doubly_robust.estimable:
             label += f"; for everybody {_between(every.limits)}"
         label += f"; the record shows {percent(every.recorded.value)}"
-        found.append(KeyNumber(estimate(best, "percent"), label))
+        found.append(doc.KeyNumber(doc.estimate(best, "percent"), label))
     if clear and (unrecorded := _about_unrecorded(audit, clear[0])):
         found.append(
-            KeyNumber(
-                estimate(unrecorded.breakdown.value, "percent"),
+            doc.KeyNumber(
+                doc.estimate(unrecorded.breakdown.value, "percent"),
                 "strength that something unrecorded would need to explain the difference away "
                 "(partial R²); the strongest recorded column has "
                 f"{percent(_strongest(unrecorded))}",
@@ -294,8 +294,8 @@ def key_numbers(audit: Audit) -> tuple[KeyNumber, ...]:
     hardly = audit.overlap[EVERYBODY].under[HARDLY] if EVERYBODY in audit.overlap else 0.0
     if len(found) < 3 and hardly >= 0.0005:  # as percent shows it
         found.append(
-            KeyNumber(
-                estimate(hardly, "percent"),
+            doc.KeyNumber(
+                doc.estimate(hardly, "percent"),
                 f"of people had next to no chance of a test (under {percent(HARDLY)}): of them no "
                 "estimate can be trusted",
             )
@@ -303,7 +303,7 @@ def key_numbers(audit: Audit) -> tuple[KeyNumber, ...]:
     return tuple(found)
 
 
-def picture(audit: Audit) -> Dots | None:
+def picture(audit: Audit) -> doc.Dots | None:
     """Testing rates at equal features by group, each beside that of the others."""
     if not audit.grouped:
         return _prevalences(audit)
@@ -315,14 +315,14 @@ def picture(audit: Audit) -> Dots | None:
     shown.sort(key=lambda rate: rate.difference.value)
     clear = {rate.group for rate in _clear_disparities(audit)}
     left = len(audit.testing) - len(shown)
-    return Dots(
+    return doc.Dots(
         "Tested, at equal features",
         ("share tested",),
         tuple(
-            DotRow(
-                Name(rate.group),
-                (estimate(rate.equal, "percent"),),
-                (estimate(rate.others.value, "percent"),),
+            doc.DotRow(
+                doc.Name(rate.group),
+                (doc.estimate(rate.equal, "percent"),),
+                (doc.estimate(rate.others.value, "percent"),),
                 group_key(places[rate.group]),
                 rate.group in clear,
             )
@@ -337,7 +337,7 @@ def picture(audit: Audit) -> Dots | None:
     )
 
 
-def _prevalences(audit: Audit) -> Dots | None:
+def _prevalences(audit: Audit) -> doc.Dots | None:
     every = _everybody(audit)
     if every is None:
         return None
@@ -353,10 +353,10 @@ def _prevalences(audit: Audit) -> Dots | None:
             }
         ),
     }
-    return Dots(
+    return doc.Dots(
         "How common is the outcome?",
         ("share with the outcome",),
-        tuple(DotRow(name, (estimate(e, "percent"),)) for name, e in kinds.items()),
+        tuple(doc.DotRow(name, (doc.estimate(e, "percent"),)) for name, e in kinds.items()),
         f"The record, the tested, and what is estimated for {audit.whom}, with 95 % intervals.",
     )
 

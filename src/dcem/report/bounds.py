@@ -13,21 +13,8 @@ from dcem.compare.results import TableComparison
 from dcem.estimation.bounds import ACT, BOUNDS_ASSUMPTION, FROM_KNOWN, LEAVE, OPEN, Bounds
 from dcem.estimation.conformal import SET_LEVEL, Coverage
 from dcem.estimation.results import EVERYBODY
+from dcem.report import document as doc
 from dcem.report.compare_tables import code
-from dcem.report.document import (
-    NOTHING,
-    Block,
-    Cell,
-    Figure,
-    Fold,
-    Missing,
-    Name,
-    Table,
-    Text,
-    estimate,
-    listing,
-    whose,
-)
 from dcem.report.figures.panels import (
     group_line,
     hover,
@@ -52,41 +39,41 @@ PLAIN = "Limits as estimated; errors of sampling come on top."
 WIDENED = "Limits are widened by 1.96 standard errors, so that with few tests little is certain."
 
 
-def assumed(found: Bounds) -> Text:
+def assumed(found: Bounds) -> doc.Text:
     """What has to hold."""
     rests = BOUNDS_ASSUMPTION + FROM_KNOWN * found.known
-    return Text((f"{rests} Here gamma is {found.stated:g}. {LIMITS}",))
+    return doc.Text((f"{rests} Here gamma is {found.stated:g}. {LIMITS}",))
 
 
-def people(found: Bounds, note: str = PLAIN) -> Iterator[Block]:
+def people(found: Bounds, note: str = PLAIN) -> Iterator[doc.Block]:
     """For whom the decision at a risk holds; `note` says what the limits count."""
     yield _decisions(found, note)
-    yield Figure(partial(undecided_figure, found))
-    yield Figure(partial(limits_figure, found))
+    yield doc.Figure(partial(undecided_figure, found))
+    yield doc.Figure(partial(limits_figure, found))
     if found.columns:
         strongest = sorted(found.columns.items(), key=lambda one: -one[1])[:COLUMNS_TOLD]
-        columns = listing(
+        columns = doc.listing(
             "How strong measured columns would be, had nobody recorded them",
             [
-                {"column": Name(name), "gamma, about": estimate(strength, "ratio")}
+                {"column": doc.Name(name), "gamma, about": doc.estimate(strength, "ratio")}
                 for name, strength in strongest
             ],
             note="By how much the odds of untested people would differ from those of tested people "
             "who are equal in all other columns, if log-odds are linear: a scale for gamma.",
         )
-        yield Fold("How strong is that?", (columns,))
+        yield doc.Fold("How strong is that?", (columns,))
 
 
-def _decisions(found: Bounds, note: str) -> Table:
-    def part(shares: np.ndarray) -> Cell:
+def _decisions(found: Bounds, note: str) -> doc.Table:
+    def part(shares: np.ndarray) -> doc.Cell:
         here = float(shares[found.at])
-        return Missing("too few people") if isnan(here) else estimate(here, "percent")
+        return doc.Missing("too few people") if isnan(here) else doc.estimate(here, "percent")
 
-    return listing(
+    return doc.listing(
         f"Acting from a risk of {percent(found.cut)} on, at gamma = {found.stated:g}",
         [
             {
-                "group": whose(name),
+                "group": doc.whose(name),
                 f"certain: {ACT}": part(one.act),
                 f"certain: {LEAVE}": part(one.leave),
                 OPEN: part(one.open),
@@ -97,31 +84,31 @@ def _decisions(found: Bounds, note: str) -> Table:
     )
 
 
-def of_audit(audit: Audit) -> Iterator[Block]:
+def of_audit(audit: Audit) -> Iterator[doc.Block]:
     """The bounds of an audit."""
     if audit.bounds is not None:
         yield from (assumed(audit.bounds), *people(audit.bounds))
 
 
-def compared_methods(comparison: TableComparison) -> Iterator[Block]:
+def compared_methods(comparison: TableComparison) -> Iterator[doc.Block]:
     """The bounds of a comparison: what remains of each method, and of its lead."""
     found = comparison.bounds
     if found is None:
         return
     at = found.people.at
     yield assumed(found.people)
-    yield listing(
+    yield doc.listing(
         f"Methods at gamma = {found.people.stated:g}",
         [
             {
                 "method": code(one.name, comparison),
-                "decision right": estimate(one.holds[EVERYBODY][at], "percent"),
-                "decision wrong": estimate(one.against[at], "percent"),
+                "decision right": doc.estimate(one.holds[EVERYBODY][at], "percent"),
+                "decision wrong": doc.estimate(one.against[at], "percent"),
                 "AUC between": _range(one.auc_low[at], one.auc_high[at]),
                 "net benefit between": _range(one.benefit_low[at], one.benefit_high[at]),
-                f"least lead of `{found.best}`": estimate(one.lead[at], "gain")
+                f"least lead of `{found.best}`": doc.estimate(one.lead[at], "gain")
                 if one.lead
-                else NOTHING,
+                else doc.NOTHING,
             }
             for one in found.methods
         ],
@@ -133,23 +120,23 @@ def compared_methods(comparison: TableComparison) -> Iterator[Block]:
     yield from people(found.people)
 
 
-def _range(low: float, high: float) -> Cell:
+def _range(low: float, high: float) -> doc.Cell:
     return f"{number(float(low))} to {number(float(high))}"
 
 
-def coverage(found: Sequence[Coverage]) -> Iterator[Block]:
+def coverage(found: Sequence[Coverage]) -> Iterator[doc.Block]:
     """How often sets of outcomes hold the outcome, by group."""
     if not found:
         return
-    yield listing(
+    yield doc.listing(
         f"Sets of outcomes made to hold the true one in {percent(SET_LEVEL)}: how often they do",
         [
             {
-                "group": whose(one.group),
-                "among the tested": estimate(one.tested, "percent"),
-                "everybody": estimate(one.everybody, "percent"),
-                "with the outcome": estimate(one.positives, "percent"),
-                "sets of both outcomes": estimate(one.either, "percent"),
+                "group": doc.whose(one.group),
+                "among the tested": doc.estimate(one.tested, "percent"),
+                "everybody": doc.estimate(one.everybody, "percent"),
+                "with the outcome": doc.estimate(one.positives, "percent"),
+                "sets of both outcomes": doc.estimate(one.either, "percent"),
             }
             for one in found
         ],

@@ -18,6 +18,7 @@ from dcem.estimation.results import EVERYBODY, Target
 from dcem.extras import made_with
 from dcem.metrics.estimate import Estimate
 from dcem.report import bounds
+from dcem.report import document as doc
 from dcem.report.compare_opening import (
     ALIKE,
     TOLD,
@@ -29,25 +30,6 @@ from dcem.report.compare_opening import (
     of_whom,
     ranked_right,
     shown_targets,
-)
-from dcem.report.document import (
-    Block,
-    Document,
-    DotRow,
-    Dots,
-    Facts,
-    Fold,
-    KeyNumber,
-    Name,
-    Opening,
-    Table,
-    Text,
-    Verdict,
-    briefly,
-    estimate,
-    listing,
-    table,
-    whose,
 )
 from dcem.report.drivers import driver_blocks
 from dcem.report.fitted import (
@@ -75,7 +57,7 @@ LIMITS = (
 
 def card_document(
     model: TableModel, comparison: TableComparison | FoundComparison | None = None
-) -> Document:
+) -> doc.Document:
     """The card of a model; `comparison` judged its method on the table it was fitted to."""
     found = judged = target = None
     if isinstance(comparison, FoundComparison):
@@ -100,11 +82,11 @@ def card_document(
                 positives_only=model.roles.positives_only,
             ),
         ),
-        ("method", "The method", (Text((*why, *method_notes(model.estimator))),)),
+        ("method", "The method", (doc.Text((*why, *method_notes(model.estimator))),)),
         ("table", "The table", _fitted_to(model)),
     )
     names = {str(name) for name in model.estimator.training_counts_.index}
-    return Document(
+    return doc.Document(
         title=f"Model card: {model.name}",
         lead=f"It gives {_given(model)}, from features alone. "
         f"Fitted to {model.source.name}. {what_it_learnt(model.estimator)}".rstrip(),
@@ -134,10 +116,10 @@ def _judged_opening(
     judged: Judgement | None,
     target: Target | None,
     model: TableModel,
-) -> Opening:
+) -> doc.Opening:
     if comparison is None or judged is None or target is None or not judged.auc.estimable:
         why = "" if judged is None else f" Why: {judged.auc.reason}."
-        verdict = Verdict(
+        verdict = doc.Verdict(
             "caution",
             UNJUDGED,
             (
@@ -148,7 +130,7 @@ def _judged_opening(
             ),
             "There is nothing to go by.",
         )
-        return Opening(verdict, (), None, LIMITS)
+        return doc.Opening(verdict, (), None, LIMITS)
     times, _ = of_100(judged.auc.value, judged.auc.low, judged.auc.high)
     everybody = target.key != "tested"
     alike = fairness(judged, comparison)
@@ -165,12 +147,12 @@ def _judged_opening(
         answer = f"It ranks well: {times} of 100 pairs of people in the right order"
         if judged.gap_pair is None or judged.roc_gap.high <= ALIKE:  # NaN: not estimable
             severity = "fine"
-    verdict = Verdict(severity, answer, tuple(sentences), target.assumption)
+    verdict = doc.Verdict(severity, answer, tuple(sentences), target.assumption)
     about_it = listed_findings(about_method(comparison, model.name))
-    return Opening(
+    return doc.Opening(
         with_worst(verdict, about_it, TOLD),
         (
-            KeyNumber(estimate(judged.auc), f"AUC {of_whom(target)}"),
+            doc.KeyNumber(doc.estimate(judged.auc), f"AUC {of_whom(target)}"),
             _worst(judged),
             how_far_off(judged.calibration_error, "how far its scores are off as risks"),
         ),
@@ -179,7 +161,7 @@ def _judged_opening(
     )
 
 
-def _found_opening(comparison: FoundComparison, model: TableModel) -> Opening:
+def _found_opening(comparison: FoundComparison, model: TableModel) -> doc.Opening:
     """The first screen where nobody recorded who was tested."""
     own = next(method for method in comparison.methods if method.name == model.name)
     times, about = of_100(own.within.value, own.within.low, own.within.high)
@@ -187,7 +169,7 @@ def _found_opening(comparison: FoundComparison, model: TableModel) -> Opening:
     with_it = "with the outcome and one without" if stated else "found positive and one not"
     doubtful = not own.within.low > 0.5  # NaN, too
     answer = f"It ranks {times} of 100 pairs of people right, as far as found positives tell"
-    verdict = Verdict(
+    verdict = doc.Verdict(
         "caution",
         "It cannot be distinguished from chance" if doubtful else answer,
         (
@@ -207,29 +189,29 @@ def _found_opening(comparison: FoundComparison, model: TableModel) -> Opening:
     if stated:
         within, across = "AUC for the outcome", "the same of all together"
     numbers = (
-        KeyNumber(estimate(own.within), f"{within}, within groups"),
-        KeyNumber(estimate(own.across), across),
+        doc.KeyNumber(doc.estimate(own.within), f"{within}, within groups"),
+        doc.KeyNumber(doc.estimate(own.across), across),
     )
-    return Opening(verdict, numbers, None, LIMITS)
+    return doc.Opening(verdict, numbers, None, LIMITS)
 
 
-def _found_groups(comparison: FoundComparison, model: TableModel) -> Table:
+def _found_groups(comparison: FoundComparison, model: TableModel) -> doc.Table:
     """How well each group is ranked, by who was found in it."""
     own = next(method for method in comparison.methods if method.name == model.name)
     if comparison.stated_rates:
         rows = [
-            (Name(name), estimate(area), estimate(own.calibration.get(name), "points"))
+            (doc.Name(name), doc.estimate(area), doc.estimate(own.calibration.get(name), "points"))
             for name, area in own.groups.items()
         ]
         heads = ("group", "AUC for the outcome", "risk too high (+) or too low (-)")
-        return table("", heads, rows)
+        return doc.table("", heads, rows)
     between = [
-        (Name(name), estimate(area), f"{number(low, 2)} to {number(high, 2)}")
+        (doc.Name(name), doc.estimate(area), f"{number(low, 2)} to {number(high, 2)}")
         for name, area in own.groups.items()
         for low, high in [own.outcome[name]]
     ]
     heads = ("group", "AUC against the found", "AUC for the outcome, between")
-    return table("", heads, between, words=(2,))
+    return doc.table("", heads, between, words=(2,))
 
 
 def _finds(comparison: TableComparison, judged: Judgement) -> list[str]:
@@ -244,29 +226,34 @@ def _finds(comparison: TableComparison, judged: Judgement) -> list[str]:
     ]
 
 
-def _worst(judged: Judgement) -> KeyNumber:
+def _worst(judged: Judgement) -> doc.KeyNumber:
     """The group that is ranked worst, or precision where there are no groups."""
     known = {name: one for name, one in judged.group_auc.items() if one.estimable}
     if len(known) > 1:
         worst = min(known, key=lambda name: known[name].value)
-        return KeyNumber(estimate(known[worst]), f"AUC in {group(worst)}, the lowest of any group")
+        return doc.KeyNumber(
+            doc.estimate(known[worst]), f"AUC in {group(worst)}, the lowest of any group"
+        )
     share, precision = next(iter(judged.precision_at_capacity.items()))
     what = f"of the {percent(share)} with the highest scores have the outcome"
-    return KeyNumber(estimate(precision, "percent"), what)
+    return doc.KeyNumber(doc.estimate(precision, "percent"), what)
 
 
-def _picture(comparison: TableComparison, judged: Judgement, target: Target) -> Dots:
+def _picture(comparison: TableComparison, judged: Judgement, target: Target) -> doc.Dots:
     """Ranking, and whom acting finds, of everybody and of each group; more is in a table below."""
     areas = {EVERYBODY: judged.auc, **judged.group_auc}
     rows = [
-        DotRow(
-            whose(name, target.reach),
-            (briefly(areas.get(name)), briefly(_when_acting(judged, FOUND, name), "percent")),
+        doc.DotRow(
+            doc.whose(name, target.reach),
+            (
+                doc.briefly(areas.get(name)),
+                doc.briefly(_when_acting(judged, FOUND, name), "percent"),
+            ),
             marked=name == EVERYBODY,
         )
         for name in _everybody_and_groups(comparison)
     ]
-    return Dots(
+    return doc.Dots(
         f"How good, and for whom ({estimated(target)})",
         ("AUC", WHEN_ACTING[FOUND].words),
         tuple(rows),
@@ -286,31 +273,31 @@ def _everybody_and_groups(comparison: TableComparison) -> list[str]:
 
 def _results(
     comparison: TableComparison, judged: Judgement, target: Target
-) -> Iterator[tuple[str, str, tuple[Block, ...]]]:
+) -> Iterator[tuple[str, str, tuple[doc.Block, ...]]]:
     names = _everybody_and_groups(comparison)
-    acting = listing(
+    acting = doc.listing(
         f"At this decision, {target.name}",
         [
             {
-                "group": whose(name, target.reach),
+                "group": doc.whose(name, target.reach),
                 **{
-                    measure.words: estimate(_when_acting(judged, key, name), "percent")
+                    measure.words: doc.estimate(_when_acting(judged, key, name), "percent")
                     for key, measure in WHEN_ACTING.items()
                 },
             }
             for name in names
         ],
     )
-    one_acts = Text((f"One acts on {comparison.decision}.",))
+    one_acts = doc.Text((f"One acts on {comparison.decision}.",))
     yield "acting", "When somebody acts on it", (one_acts, acting)
     areas = {EVERYBODY: judged.auc, **judged.group_auc}
-    ranking = listing(
+    ranking = doc.listing(
         "Ranking, and mean predicted minus estimated risk",
         [
             {
-                "group": whose(name, target.reach),
-                "AUC": estimate(areas.get(name)),
-                "risk too high (+) or too low (-)": estimate(
+                "group": doc.whose(name, target.reach),
+                "AUC": doc.estimate(areas.get(name)),
+                "risk too high (+) or too low (-)": doc.estimate(
                     judged.calibration_in_the_large.get(name), "points"
                 ),
             }
@@ -321,14 +308,14 @@ def _results(
     yield "groups", "For whom", (ranking,)
 
 
-def _bounds_section(model: TableModel) -> Iterator[Block]:
+def _bounds_section(model: TableModel) -> Iterator[doc.Block]:
     if model.bounds is not None:
         yield bounds.assumed(model.bounds)
         yield from bounds.people(model.bounds, bounds.WIDENED)
         yield from bounds.coverage(model.coverage)
 
 
-def _fitted_to(model: TableModel) -> Iterator[Block]:
+def _fitted_to(model: TableModel) -> Iterator[doc.Block]:
     source, roles = model.source, model.roles
     size = f"{source.rows:,} rows"
     if source.all_rows:
@@ -345,12 +332,15 @@ def _fitted_to(model: TableModel) -> Iterator[Block]:
         value = said[name]
         text = between.get(name, ", ").join(value) if isinstance(value, list) else str(value)
         means[name.replace("_", " ")] = "yes" if value is True else text
-    yield Facts(means)
+    yield doc.Facts(means)
     rows = [
-        (Name(one.name), one.kind, Name(", ".join(one.features))) for one in model.encoder.encodings
+        (doc.Name(one.name), one.kind, doc.Name(", ".join(one.features)))
+        for one in model.encoder.encodings
     ]
-    columns = table("Columns that a table needs to be scored", ("column", "kind", "features"), rows)
-    yield Fold(f"Its {len(rows)} columns", (columns,))
+    columns = doc.table(
+        "Columns that a table needs to be scored", ("column", "kind", "features"), rows
+    )
+    yield doc.Fold(f"Its {len(rows)} columns", (columns,))
 
 
 def _facts(

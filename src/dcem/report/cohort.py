@@ -11,21 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dcem.files import whole_file
-from dcem.report.document import (
-    NOTHING,
-    Block,
-    Cell,
-    Code,
-    Document,
-    Figure,
-    Section,
-    Table,
-    count_cell,
-    estimate,
-    listing,
-    on_one_line,
-    table,
-)
+from dcem.report import document as doc
 from dcem.report.style import FAINT, INK, MUTED, PAPER, Drawing, group_colour, in_style, new_figure
 from dcem.table.disclosure import WITHHELD
 from dcem.text import decimal
@@ -39,7 +25,7 @@ _ASIDE: dict[str, Any] = {"ha": "right", "va": "center", "color": MUTED, "fontsi
 
 def amount(value: int | str | None) -> str:
     """A count inside a figure or a sentence."""
-    return on_one_line(count_cell(value))
+    return doc.on_one_line(doc.count_cell(value))
 
 
 def draw_flow(flow: Mapping[str, Any]) -> Drawing:
@@ -135,19 +121,19 @@ def draw_distributions(quality: Mapping[str, Any]) -> Drawing:
     )
 
 
-def cohort_document(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> Document:
+def cohort_document(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> doc.Document:
     """The account as a document."""
     first, left_out = _flow(flow, quality), _values(quality, flow["build"])
-    return Document(
+    return doc.Document(
         title="Sepsis cohort: flow and quality of the data",
         lead=_lead(flow["build"]),
         opening=None,
         findings=None,
         sections=(
-            Section("flow", "Who is in the study, and why the others are not", first),
-            Section("missing", "Missing features", (_missing(quality),)),
-            Section("distributions", "Distributions", _distributions(quality)),
-            Section("values", "Charted values that a cleaned feature leaves out", (left_out,)),
+            doc.Section("flow", "Who is in the study, and why the others are not", first),
+            doc.Section("missing", "Missing features", (_missing(quality),)),
+            doc.Section("distributions", "Distributions", _distributions(quality)),
+            doc.Section("values", "Charted values that a cleaned feature leaves out", (left_out,)),
         ),
         footer="Counts of stays in the study, and of charted values in the first three hours. No "
         "individual value or identifier is on this page.",
@@ -173,38 +159,42 @@ def _lead(build: Mapping[str, Any]) -> str:
     return f"{source} {rules} {hidden}"
 
 
-def _share_cell(part: Mapping[str, Any]) -> Cell:
+def _share_cell(part: Mapping[str, Any]) -> doc.Cell:
     """`{"count": 1200, "share": 0.031}`."""
     if isinstance(part["count"], int) and part["share"] is not None:
-        return estimate(part["share"], "percent", f"{amount(part['count'])} stays")
-    return count_cell(part["count"])
+        return doc.estimate(part["share"], "percent", f"{amount(part['count'])} stays")
+    return doc.count_cell(part["count"])
 
 
-def _flow(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> tuple[Block, ...]:
+def _flow(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> tuple[doc.Block, ...]:
     study, cultured = flow["study"], quality["cultured"]
     parts = {"all": study, **{group: study["groups"][group] for group in _GROUPS}}
     labels = {"in_cohort": "all", "suspected": "infection suspected", "sofa_2": "SOFA 2 or more"}
     labels["sepsis3"] = "sepsis (both)"
 
-    def beside_published(what: str, pairs: Mapping[str, Any]) -> Table:
+    def beside_published(what: str, pairs: Mapping[str, Any]) -> doc.Table:
         rows = [
-            (name, count_cell(p["count"]), count_cell(p["published"])) for name, p in pairs.items()
+            (name, doc.count_cell(p["count"]), doc.count_cell(p["published"]))
+            for name, p in pairs.items()
         ]
-        return table("", (what, "here", "published"), rows)
+        return doc.table("", (what, "here", "published"), rows)
 
     return (
-        Figure(lambda: draw_flow(flow)),
+        doc.Figure(lambda: draw_flow(flow)),
         beside_published("flag on its own", flow["flags_on_their_own"]),
         beside_published(
             "of the cohort", {words: flow["cohort"][name] for name, words in labels.items()}
         ),
-        table(
+        doc.table(
             "",
             ("of the study", "all", "sepsis", "no sepsis", "cultured"),
             [
                 (
                     name,
-                    *(count_cell(part[kind]["count"]) for kind in ("all", "sepsis", "no_sepsis")),
+                    *(
+                        doc.count_cell(part[kind]["count"])
+                        for kind in ("all", "sepsis", "no_sepsis")
+                    ),
                     _share_cell(cultured[name]),
                 )
                 for name, part in parts.items()
@@ -215,10 +205,10 @@ def _flow(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> tuple[Block, .
     )
 
 
-def _missing(quality: Mapping[str, Any]) -> Table:
+def _missing(quality: Mapping[str, Any]) -> doc.Table:
     rows = [
         {
-            "feature": Code(name),
+            "feature": doc.Code(name),
             "meaning": feature["meaning"],
             "unit": feature["unit"],
             "missing": _share_cell(feature["missing"]["all"]),
@@ -226,17 +216,17 @@ def _missing(quality: Mapping[str, Any]) -> Table:
         }
         for name, feature in quality["features"].items()
     ]
-    return listing("", rows, words=(1,))
+    return doc.listing("", rows, words=(1,))
 
 
-def _distributions(quality: Mapping[str, Any]) -> tuple[Block, ...]:
-    rows: list[tuple[Cell, ...]] = []
+def _distributions(quality: Mapping[str, Any]) -> tuple[doc.Block, ...]:
+    rows: list[tuple[doc.Cell, ...]] = []
     for name, feature in quality["features"].items():
         for group in _GROUPS:
             found = (feature["distribution"].get(group) or {"quantiles": {}})["quantiles"]
             quantiles = (found.get(q) for q in ("0.05", "0.25", "0.5", "0.75", "0.95"))
-            cells = (NOTHING if q is None else str(q) for q in quantiles)
-            rows.append((Code(name), group, *cells))
+            cells = (doc.NOTHING if q is None else str(q) for q in quantiles)
+            rows.append((doc.Code(name), group, *cells))
     spreads = " ".join(
         f"Standard deviation of `{name}`: "
         f"{spread['here'] if spread['here'] is not None else 'too few'} (published, training "
@@ -245,19 +235,19 @@ def _distributions(quality: Mapping[str, Any]) -> tuple[Block, ...]:
     )
     heads = ("feature", "group", "5 %", "25 %", "median", "75 %", "95 %")
     note = f"A quantile is given where at least ten stays lie on either side of it. {spreads}"
-    return Figure(lambda: draw_distributions(quality)), table("", heads, rows, note=note)
+    return doc.Figure(lambda: draw_distributions(quality)), doc.table("", heads, rows, note=note)
 
 
-def _values(quality: Mapping[str, Any], build: Mapping[str, Any]) -> Table:
+def _values(quality: Mapping[str, Any], build: Mapping[str, Any]) -> doc.Table:
     used = "cleaned features: these values were left out"
     if build["features"] == "published":
         used = "features as published: these values were used"
     kinds = ("all", "error", "other quantity", "implausible", "no number")
-    return table(
+    return doc.table(
         "",
         ("measurement", "values", "marked wrong", *kinds[2:]),
         [
-            (row["meaning"], *(count_cell(row[kind]) for kind in kinds))
+            (row["meaning"], *(doc.count_cell(row[kind]) for kind in kinds))
             for row in quality["values"].values()
         ],
         note=f"This cohort has the {used}. "

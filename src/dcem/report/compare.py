@@ -10,6 +10,7 @@ from dcem.compare.results import Planted, PlantedFamily, TableComparison
 from dcem.estimation.findings import Finding, by_severity
 from dcem.estimation.results import Target
 from dcem.report import bounds
+from dcem.report import document as doc
 from dcem.report.compare_opening import opening, recommended, shown_targets
 from dcem.report.compare_tables import (
     code,
@@ -20,25 +21,6 @@ from dcem.report.compare_tables import (
     shown_groups,
 )
 from dcem.report.deciders import by_deciders
-from dcem.report.document import (
-    Block,
-    Document,
-    DotRow,
-    Dots,
-    Figure,
-    Fold,
-    Missing,
-    Number,
-    Table,
-    Terms,
-    Text,
-    View,
-    Views,
-    estimate,
-    listing,
-    on_one_line,
-    table,
-)
 from dcem.report.drivers import driver_blocks
 from dcem.report.figures import curves, people
 from dcem.report.parts import comparison_page, rows_used
@@ -58,8 +40,11 @@ CARE = (
 
 
 def compare_document(
-    comparison: TableComparison, title: str = "", lead: str = "", about_data: Sequence[Figure] = ()
-) -> Document:
+    comparison: TableComparison,
+    title: str = "",
+    lead: str = "",
+    about_data: Sequence[doc.Figure] = (),
+) -> doc.Document:
     """The comparison as a document; `about_data` are figures of who is tested."""
     made = comparison_page(
         comparison,
@@ -86,10 +71,10 @@ def _findings(comparison: TableComparison, *, urgent: bool) -> list[Finding]:
 
 
 def _sections(
-    comparison: TableComparison, about_data: Sequence[Figure]
-) -> Iterator[tuple[str, str, Iterable[Block]]]:
+    comparison: TableComparison, about_data: Sequence[doc.Figure]
+) -> Iterator[tuple[str, str, Iterable[doc.Block]]]:
     more = tuple(one.headline for one in _findings(comparison, urgent=False))
-    yield "more", "What else was found", [Text(more, bullets=True)] if more else []
+    yield "more", "What else was found", [doc.Text(more, bullets=True)] if more else []
     yield "tested", "Who is tested, and what is seen", [*about_data, *_testing_section(comparison)]
     yield "side", "Methods side by side", _side_by_side(comparison)
     yield "lending", "What a lender asks", lending(comparison)
@@ -103,7 +88,7 @@ def _sections(
         yield "planted", heading, _planted(comparison, comparison.planted)
     yield "inside", "Inside the methods", _inside(comparison)
     yield "numbers", "All numbers", _every_number(comparison)
-    care = Fold("What every number here relies on", (Text(CARE, bullets=True),))
+    care = doc.Fold("What every number here relies on", (doc.Text(CARE, bullets=True),))
     yield "care", "Read this with care", [care]
 
 
@@ -121,41 +106,45 @@ def what_was_done(comparison: TableComparison) -> str:
     return f"{methods}{who}{groups}. Every score is of {whose}."
 
 
-def _testing_section(comparison: TableComparison) -> Iterator[Block]:
+def _testing_section(comparison: TableComparison) -> Iterator[doc.Block]:
     yield groups_table(comparison)
     # the one that models testing first
     views = tuple(
-        View(f"by {m.name}", (Figure(partial(people.who_is_tested, comparison, m)),))
+        doc.View(f"by {m.name}", (doc.Figure(partial(people.who_is_tested, comparison, m)),))
         for m in sorted(comparison.methods, key=lambda method: method.name != "dcem")
         if any(len(curve.score) > 1 for curve in m.testing_by_score.values())
     )
     if views:
-        yield Fold("Who is tested at equal risk?", (Views("testing", "Risk predicted by", views),))
+        yield doc.Fold(
+            "Who is tested at equal risk?", (doc.Views("testing", "Risk predicted by", views),)
+        )
     if comparison.overlap is not None:
-        inside: tuple[Block, ...] = (Figure(partial(people.probability_figure, comparison)),)
+        inside: tuple[doc.Block, ...] = (
+            doc.Figure(partial(people.probability_figure, comparison)),
+        )
         if not comparison.overlap.estimable:
             why = comparison.overlap.reason
             said = f"What holds for everybody cannot be estimated from the tests: {why}"
-            inside = (Text((said,)), *inside)
-        yield Fold("Could everybody have been tested?", inside)
+            inside = (doc.Text((said,)), *inside)
+        yield doc.Fold("Could everybody have been tested?", inside)
 
 
-def _side_by_side(comparison: TableComparison) -> Iterator[Block]:
+def _side_by_side(comparison: TableComparison) -> Iterator[doc.Block]:
     yield from headline_numbers(comparison)
-    targets = listing(
+    targets = doc.listing(
         "Whom the numbers are about, and what has to hold for them",
         [
             {
                 "target": t.name,
                 "right if": t.assumption,
-                "here": "estimated" if t.available else Missing(t.reason),
+                "here": "estimated" if t.available else doc.Missing(t.reason),
             }
             for t in comparison.targets
         ],
         words=(1, 2),
     )
     terms = tuple((code(m.name, comparison), m.what_it_does) for m in comparison.methods)
-    yield Fold("What the methods do, and what the numbers assume", (Terms(terms), targets))
+    yield doc.Fold("What the methods do, and what the numbers assume", (doc.Terms(terms), targets))
 
 
 DrawCurve = Callable[[TableComparison, Target], Drawing | None]
@@ -173,18 +162,20 @@ CURVES: tuple[tuple[str, str, str, DrawCurve], ...] = (
 )
 
 
-def _by_target(comparison: TableComparison, name: str, draw: DrawCurve) -> list[Block]:
+def _by_target(comparison: TableComparison, name: str, draw: DrawCurve) -> list[doc.Block]:
     """A fold with a view for each target that has these curves."""
     views = tuple(
-        View(target.name, (Figure(partial(draw, comparison, target)),))
+        doc.View(target.name, (doc.Figure(partial(draw, comparison, target)),))
         for target in shown_targets(comparison)
         if any(getattr(m.judgements[target.key], draw.__name__) for m in comparison.methods)
     )
     where = draw.__name__.replace("_", "-")
-    return [Fold(f"{name} by method and group", (Views(where, name, views),))] if views else []
+    return (
+        [doc.Fold(f"{name} by method and group", (doc.Views(where, name, views),))] if views else []
+    )
 
 
-def _drivers(comparison: TableComparison) -> Iterator[Block]:
+def _drivers(comparison: TableComparison) -> Iterator[doc.Block]:
     best = recommended(comparison) or comparison.methods[0]
     yield from driver_blocks(
         comparison.testing_effects,
@@ -194,26 +185,30 @@ def _drivers(comparison: TableComparison) -> Iterator[Block]:
     )
 
 
-def _planted(comparison: TableComparison, planted: Planted) -> Iterator[Block]:
-    yield Text(
+def _planted(comparison: TableComparison, planted: Planted) -> Iterator[doc.Block]:
+    yield doc.Text(
         (
             "Outcomes that we made up, from the features of this table, were hidden from everybody "
             "whom the estimated policy would not have tested. Here the truth is known, so recovery "
             "can be measured.",
         )
     )
-    yield Text(tuple(one.headline for one in planted.findings), bullets=True)
+    yield doc.Text(tuple(one.headline for one in planted.findings), bullets=True)
 
-    def recovered(family: PlantedFamily) -> Dots:
+    def recovered(family: PlantedFamily) -> doc.Dots:
         intervals = f"with intervals over {planted.repetitions} repetitions."
         fails = " Here an assumption of dcem fails." * bool(family.violates)
-        return Dots(
+        return doc.Dots(
             f"Recovered where planted: {family.name}",
             ("AUC", "ROC gap", f"gain in AUC over `{comparison.reference}`"),
             tuple(
-                DotRow(
+                doc.DotRow(
                     code(one.method, comparison),
-                    (estimate(one.auc), estimate(one.roc_gap), estimate(one.auc_gain, "gain")),
+                    (
+                        doc.estimate(one.auc),
+                        doc.estimate(one.roc_gap),
+                        doc.estimate(one.auc_gain, "gain"),
+                    ),
                 )
                 for one in planted.scores
                 if one.family == family.name
@@ -221,59 +216,65 @@ def _planted(comparison: TableComparison, planted: Planted) -> Iterator[Block]:
             f"Against the planted truth of everybody, {intervals}{fails}",
         )
 
-    views = tuple(View(family.name, (recovered(family),)) for family in planted.families)
-    what = table(
+    views = tuple(doc.View(family.name, (recovered(family),)) for family in planted.families)
+    what = doc.table(
         "What was planted",
         ("family", "what it is", "assumption of dcem that fails"),
         [(f.name, f.what, f.violates or "none") for f in planted.families],
         words=(1, 2),
     )
-    both = (Views("planted-views", "Planted", views), what)
-    yield Fold("How well each method recovered them", both)
+    both = (doc.Views("planted-views", "Planted", views), what)
+    yield doc.Fold("How well each method recovered them", both)
 
 
-def _inside(comparison: TableComparison) -> Iterator[Block]:
-    inside: list[Block] = []
+def _inside(comparison: TableComparison) -> Iterator[doc.Block]:
+    inside: list[doc.Block] = []
     if any(method.pseudo_labels is not None for method in comparison.methods):
-        inside.append(Figure(partial(people.pseudo_label_figure, comparison)))
+        inside.append(doc.Figure(partial(people.pseudo_label_figure, comparison)))
     inside += [
-        Figure(partial(people.em_history, m.name, m.history))
+        doc.Figure(partial(people.em_history, m.name, m.history))
         for m in comparison.methods
         if m.history is not None
     ]
     if comparison.nuisances:
         inside.append(
-            table(
+            doc.table(
                 "The models behind the population estimates, judged out of fold. A log loss no "
                 "better than that of the rate means that the features say nothing.",
                 ("model of", "kind", "log loss", "log loss of the rate", "AUC"),
                 [
-                    (m.name, m.chosen, *map(estimate, (m.log_loss, m.log_loss_of_rate, m.auc)))
+                    (m.name, m.chosen, *map(doc.estimate, (m.log_loss, m.log_loss_of_rate, m.auc)))
                     for m in comparison.nuisances
                 ],
                 words=(1,),
             )
         )
     if inside:
-        yield Fold("What the methods believe, how they converged, what they rely on", tuple(inside))
+        yield doc.Fold(
+            "What the methods believe, how they converged, what they rely on", tuple(inside)
+        )
 
 
-def _every_number(comparison: TableComparison) -> Iterator[Block]:
+def _every_number(comparison: TableComparison) -> Iterator[doc.Block]:
     """Tables with numbers; those without one become a sentence each."""
     every = list(other_tables(comparison))
-    numeric = [t for t in every if any(isinstance(c, Number) for row in t.rows for c in row)]
+    numeric = [t for t in every if any(isinstance(c, doc.Number) for row in t.rows for c in row)]
     if numeric:
-        yield Fold(f"Every other number with its interval ({len(numeric)} tables)", tuple(numeric))
+        yield doc.Fold(
+            f"Every other number with its interval ({len(numeric)} tables)", tuple(numeric)
+        )
     unknown = tuple(_without_numbers(t) for t in every if t not in numeric)
     if unknown:
-        yield Fold(f"What cannot be determined ({len(unknown)})", (Text(unknown, bullets=True),))
+        yield doc.Fold(
+            f"What cannot be determined ({len(unknown)})", (doc.Text(unknown, bullets=True),)
+        )
 
 
-def _without_numbers(empty: Table) -> str:
+def _without_numbers(empty: doc.Table) -> str:
     reasons = dict.fromkeys(
-        on_one_line(cell)
+        doc.on_one_line(cell)
         for row in empty.rows
         for cell in row
-        if isinstance(cell, Missing) and cell.reason
+        if isinstance(cell, doc.Missing) and cell.reason
     )
     return f"{empty.caption}: {'; '.join(reasons) or 'not estimable'}."

@@ -11,17 +11,7 @@ from dcem.estimation.findings import Finding
 from dcem.estimation.results import Target
 from dcem.methods.choosing import DEFAULT, PREFERRED, choose
 from dcem.metrics.estimate import Estimate
-from dcem.report.document import (
-    NOTHING,
-    Code,
-    DotRow,
-    Dots,
-    KeyNumber,
-    Opening,
-    Verdict,
-    briefly,
-    estimate,
-)
+from dcem.report import document as doc
 from dcem.report.parts import listed_findings, with_worst
 from dcem.text import group, listed, number, of_100, percent
 from dcem.text import groups as named
@@ -65,17 +55,17 @@ def shown_targets(comparison: TableComparison) -> list[Target]:
     return [available[key] for key in PREFERRED if key in available]
 
 
-def opening(comparison: TableComparison) -> Opening:
+def opening(comparison: TableComparison) -> doc.Opening:
     """The answer to the question that a comparison is asked."""
     targets = shown_targets(comparison)
     best = recommended(comparison)
     if not targets or best is None:
         reason = comparison.targets[0].reason or "no AUC could be estimated"
         answer = "No method can be judged on this table"
-        verdict = Verdict("serious", answer, (f"Why: {reason}.",), "There is nothing to go by.")
-        return Opening(verdict, (), None, limits(comparison))
+        verdict = doc.Verdict("serious", answer, (f"Why: {reason}.",), "There is nothing to go by.")
+        return doc.Opening(verdict, (), None, limits(comparison))
     target = targets[0]
-    return Opening(
+    return doc.Opening(
         verdict_on(comparison, best, target),
         key_numbers(comparison, best, target),
         picture(comparison, best, target),
@@ -97,7 +87,7 @@ def recommended(comparison: TableComparison) -> MethodResult | None:
     return by_name.get(taken, by_name[standing.best])
 
 
-def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) -> Verdict:
+def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) -> doc.Verdict:
     """Which method, how good, how fair, how sure."""
     judged = best.judgements[target.key]
     standing = comparison.standings[target.key]
@@ -123,7 +113,7 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     maybe_chance = judged.auc.low <= 0.5
     doubted = level or unfair or maybe_chance
     severity = "serious" if not everybody else "caution" if doubted else "fine"
-    verdict = Verdict(severity, "", tuple(sentences), _certainty(comparison, best, target))
+    verdict = doc.Verdict(severity, "", tuple(sentences), _certainty(comparison, best, target))
     first = [f for f in comparison.findings if f.key == "best"]
     about_it = listed_findings([*first, *about_method(comparison, best.name)])
     verdict = with_worst(verdict, about_it, TOLD)
@@ -227,48 +217,48 @@ def fairness(judged: Judgement, comparison: TableComparison) -> str:
 
 def key_numbers(
     comparison: TableComparison, best: MethodResult, target: Target
-) -> tuple[KeyNumber, ...]:
+) -> tuple[doc.KeyNumber, ...]:
     """How well it ranks, how alike it serves the groups, how much it gains."""
     judged = best.judgements[target.key]
-    found = [KeyNumber(estimate(judged.auc), f"AUC of `{best.name}`, {of_whom(target)}")]
+    found = [doc.KeyNumber(doc.estimate(judged.auc), f"AUC of `{best.name}`, {of_whom(target)}")]
     if len(comparison.groups) > 1:
         label = "largest ROC gap between groups"
         if not isnan(judged.gap_by_chance):
             limit = number(judged.gap_by_chance)
             label += f"; chance alone stays below {limit} in 95 % of cases"
-        found.append(KeyNumber(estimate(judged.roc_gap), label))
+        found.append(doc.KeyNumber(doc.estimate(judged.roc_gap), label))
     if judged.auc_gain is not None:
-        gain = estimate(judged.auc_gain, "gain")
-        return (*found, KeyNumber(gain, f"gain in AUC over `{comparison.reference}`"))
+        gain = doc.estimate(judged.auc_gain, "gain")
+        return (*found, doc.KeyNumber(gain, f"gain in AUC over `{comparison.reference}`"))
     off = "calibration error: how far its risks are off"
     return (*found, how_far_off(judged.calibration_error, off))
 
 
-def how_far_off(error: Estimate, what: str) -> KeyNumber:
+def how_far_off(error: Estimate, what: str) -> doc.KeyNumber:
     """A calibration error; where chance explains all that is seen, how large it may be."""
     chance = "; chance alone would show as much as is seen" * (error.value < 0.0005)
-    return KeyNumber(estimate(error, "error"), f"{what}, on average{chance}")
+    return doc.KeyNumber(doc.estimate(error, "error"), f"{what}, on average{chance}")
 
 
-def picture(comparison: TableComparison, best: MethodResult, target: Target) -> Dots:
+def picture(comparison: TableComparison, best: MethodResult, target: Target) -> doc.Dots:
     """AUC and ROC gap of every method, the recommended one marked."""
     grouped = len(comparison.groups) > 1
     rows = []
     for method in comparison.methods:
         judged = method.judgements[target.key]
         tag = "recommended" if method is best else "given the truth" if method.uses_truth else ""
-        values = (briefly(judged.auc), briefly(judged.roc_gap))
+        values = (doc.briefly(judged.auc), doc.briefly(judged.roc_gap))
         rows.append(
-            DotRow(
-                Code(method.name, tag, method.in_short),
+            doc.DotRow(
+                doc.Code(method.name, tag, method.in_short),
                 values if grouped else values[:1],
-                (NOTHING, estimate(judged.gap_by_chance)) if grouped else (),
+                (doc.NOTHING, doc.estimate(judged.gap_by_chance)) if grouped else (),
                 "muted" if method.uses_truth else "ink",
                 method is best,
             )
         )
     columns = ("AUC: more is better", "ROC gap: less is more alike")
-    return Dots(
+    return doc.Dots(
         f"How good{grouped * ', and how alike for the groups'} ({estimated(target)})",
         columns if grouped else columns[:1],
         tuple(rows),

@@ -12,25 +12,7 @@ from typing import Any
 from dcem.compare.results import MethodResult, TableComparison, estimates, shown_group_counts
 from dcem.estimation.measures import WHEN_ACTING
 from dcem.estimation.results import EVERYBODY
-from dcem.report.document import (
-    NOTHING,
-    Block,
-    Cell,
-    Code,
-    DotRow,
-    Dots,
-    Fold,
-    Name,
-    Table,
-    Text,
-    View,
-    Views,
-    count_cell,
-    estimate,
-    listing,
-    share,
-    table,
-)
+from dcem.report import document as doc
 from dcem.text import percent
 
 
@@ -53,7 +35,7 @@ def shown_groups(comparison: TableComparison) -> list[dict[str, int | str]]:
     return [{"name": name, **shown} for name, shown in zip(names, counts, strict=False)]
 
 
-def groups_table(comparison: TableComparison) -> Table:
+def groups_table(comparison: TableComparison) -> doc.Table:
     """Who was tested in each group and what was seen."""
     # what is counted -> its heading, and of what it is a share
     kinds = {
@@ -66,17 +48,17 @@ def groups_table(comparison: TableComparison) -> Table:
     for row in shown_groups(comparison):
         known = {kind: heading for kind, heading in kinds.items() if kind in row}
         cells = {
-            heading: count_cell(row[kind], row.get(of)) for kind, (heading, of) in known.items()
+            heading: doc.count_cell(row[kind], row.get(of)) for kind, (heading, of) in known.items()
         }
-        rows.append({"group": Name(str(row["name"])), **cells})
+        rows.append({"group": doc.Name(str(row["name"])), **cells})
     note = "Counts under 10, and counts that would reveal one, are not shown."
-    return listing("", rows, note=note)
+    return doc.listing("", rows, note=note)
 
 
-def code(name: str, comparison: TableComparison) -> Code:
+def code(name: str, comparison: TableComparison) -> doc.Code:
     """A method by its name, marked if it was given the truth."""
     oracle = any(m.name == name and m.uses_truth for m in comparison.methods)
-    return Code(name, "given the truth" if oracle else "")
+    return doc.Code(name, "given the truth" if oracle else "")
 
 
 # What a judgement holds -> the caption of its table, and the form of its numbers.
@@ -130,30 +112,30 @@ def _caption(comparison: TableComparison, key: Key) -> str:
     return caption + " (the two largest groups)" * (of == main_pair(comparison) is not None)
 
 
-def _cells(comparison: TableComparison, method: MethodResult, key: Key) -> list[Cell]:
+def _cells(comparison: TableComparison, method: MethodResult, key: Key) -> list[doc.Cell]:
     """One number of a method, as each target sees it."""
-    found: list[Cell] = []
+    found: list[doc.Cell] = []
     for target in comparison.targets:
         known = {(m, of): e for m, of, e in estimates(method.judgements[target.key])}
-        nothing: Cell = "reference" if key[0] in ("auc_gain", "kickout") else NOTHING
-        shown = estimate(known[key], CAPTIONS[key[0]][1]) if key in known else nothing
-        found.append(shown if target.available else NOTHING)
+        nothing: doc.Cell = "reference" if key[0] in ("auc_gain", "kickout") else doc.NOTHING
+        shown = doc.estimate(known[key], CAPTIONS[key[0]][1]) if key in known else nothing
+        found.append(shown if target.available else doc.NOTHING)
     return found
 
 
 def headline_numbers(
     comparison: TableComparison, keys: Iterable[Key] | None = None
-) -> Iterator[Dots]:
+) -> Iterator[doc.Dots]:
     """What a reader wants first, a picture each: one row per method, one column per target."""
     for key in _first_shown(comparison) if keys is None else keys:
         rows = []
         for method in comparison.methods:
             chance = [method.judgements[t.key].gap_by_chance for t in comparison.targets]
-            references = tuple(map(estimate, chance)) if key[0] == "roc_gap" else ()
+            references = tuple(map(doc.estimate, chance)) if key[0] == "roc_gap" else ()
             colour = "muted" if method.uses_truth else "ink"
             values = tuple(_cells(comparison, method, key))
-            rows.append(DotRow(code(method.name, comparison), values, references, colour))
-        yield Dots(
+            rows.append(doc.DotRow(code(method.name, comparison), values, references, colour))
+        yield doc.Dots(
             _caption(comparison, key),
             tuple(target.name for target in comparison.targets),
             tuple(rows),
@@ -163,7 +145,7 @@ def headline_numbers(
         )
 
 
-def other_tables(comparison: TableComparison) -> Iterator[Table]:
+def other_tables(comparison: TableComparison) -> Iterator[doc.Table]:
     """All other numbers: by group, by pair, by capacity and by threshold."""
     judged = [j for method in comparison.methods for j in method.judgements.values()]
     keys = dict.fromkeys((metric, of) for j in judged for metric, of, _ in estimates(j))
@@ -171,23 +153,23 @@ def other_tables(comparison: TableComparison) -> Iterator[Table]:
     for key in keys:
         if key in shown or (key[0] == "auc_against" and len(comparison.groups) == 2):
             continue  # of two groups, what one is against the other has been shown
-        yield table(
+        yield doc.table(
             _caption(comparison, key),
             ("method", *(target.name for target in comparison.targets)),
             [(code(m.name, comparison), *_cells(comparison, m, key)) for m in comparison.methods],
         )
 
 
-def lending(comparison: TableComparison) -> Iterator[Block]:
+def lending(comparison: TableComparison) -> Iterator[doc.Block]:
     """Gini, KS and kickout, and whom each method would have tested instead."""
     if all(method.swaps is None for method in comparison.methods):
         return
     several = len(comparison.methods) > 1
-    yield Fold(
+    yield doc.Fold(
         "Gini, KS and kickout",
         (
             *headline_numbers(comparison, LENDING if several else LENDING[:2]),
-            Text(
+            doc.Text(
                 (
                     "KS: the cut-off is the best one that can be found without looking at those "
                     "it is judged by, and the best of all, on average.",
@@ -200,25 +182,25 @@ def lending(comparison: TableComparison) -> Iterator[Block]:
         ),
     )
     views = tuple(
-        View(method.name, tuple(_swaps(method)))
+        doc.View(method.name, tuple(_swaps(method)))
         for method in comparison.methods
         if method.swaps is not None
     )
-    yield Fold("Swap sets: who would be tested instead", (Views("swaps", "By", views),))
+    yield doc.Fold("Swap sets: who would be tested instead", (doc.Views("swaps", "By", views),))
 
 
-def _swaps(method: MethodResult) -> Iterator[Block]:
+def _swaps(method: MethodResult) -> Iterator[doc.Block]:
     swaps = method.swaps
     assert swaps is not None
     if swaps.reason:
-        yield Text((f"No swap set can be estimated: {swaps.reason}.",))
+        yield doc.Text((f"No swap set can be estimated: {swaps.reason}.",))
         return
-    rows: list[tuple[Cell, ...]] = [
-        (who, estimate(swaps.share[name], "percent"), estimate(swaps.rate[name], "percent"))
+    rows: list[tuple[doc.Cell, ...]] = [
+        (who, doc.estimate(swaps.share[name], "percent"), doc.estimate(swaps.rate[name], "percent"))
         for name, who in WHO.items()
     ]
-    rows.insert(3, (DOUBLED, "", estimate(swaps.doubled, "percent")))
-    yield table(
+    rows.insert(3, (DOUBLED, "", doc.estimate(swaps.doubled, "percent")))
+    yield doc.table(
         f"If the lowest scores of `{method.name}` were tested, as many as are now",
         ("who", "share of people", "have the outcome"),
         rows,
@@ -228,18 +210,18 @@ def _swaps(method: MethodResult) -> Iterator[Block]:
         + f" It is about the {percent(swaps.reach)} of the swapped in who are within reach of "
         "the tests." * (swaps.reach < 1),
     )
-    yield table(
+    yield doc.table(
         "Of all who are tested",
         ("", "have the outcome"),
         [
-            ("now", estimate(swaps.now, "percent")),
-            ("by the score", estimate(swaps.then, "percent")),
-            ("change", estimate(swaps.change, "points")),
+            ("now", doc.estimate(swaps.now, "percent")),
+            ("by the score", doc.estimate(swaps.then, "percent")),
+            ("change", doc.estimate(swaps.change, "points")),
         ],
     )
     if len(swaps.groups) > 1:
-        yield table(
+        yield doc.table(
             "Share tested",
             ("group", "now", "by the score"),
-            [(Name(name), *map(share, both)) for name, both in swaps.groups.items()],
+            [(doc.Name(name), *map(doc.share, both)) for name, both in swaps.groups.items()],
         )

@@ -11,21 +11,8 @@ from dcem.compare.results import JudgedByDeciders, TableComparison
 from dcem.estimation.by_decider import Check
 from dcem.estimation.deciders import DeciderEffect, Variation
 from dcem.estimation.instrument import DECIDERS_ASSUMPTION, LEVELS, Ends
+from dcem.report import document as doc
 from dcem.report.compare_tables import code
-from dcem.report.document import (
-    NOTHING,
-    Block,
-    Cell,
-    Figure,
-    Fold,
-    Missing,
-    Name,
-    Text,
-    estimate,
-    in_sentence,
-    listing,
-    table,
-)
 from dcem.report.figures.panels import share_marks, shortened
 from dcem.report.style import ACCENT, FAINT, INK, MUTED, Drawing, in_style, new_figure, tell
 from dcem.text import capitalised, decimal, p_value, percent, points
@@ -38,40 +25,40 @@ CHECKED = {
 }
 
 
-def deciders(audit: Audit) -> Iterator[Block]:
+def deciders(audit: Audit) -> Iterator[doc.Block]:
     """Where it is known who decided."""
     found = audit.deciders
     if found is None:
         return
     if found.reason:
-        yield Text((f"{capitalised(found.reason)}.",))
+        yield doc.Text((f"{capitalised(found.reason)}.",))
     if found.compared is None:
         return
-    yield Figure(partial(effects, audit))
+    yield doc.Figure(partial(effects, audit))
     if not found.levels:
         return
     yield _bounds_table(audit, found)
-    yield Fold("Levels of deciders", (_levels(found),))
-    yield Fold("What was checked of deciders", (_checks(found),))
+    yield doc.Fold("Levels of deciders", (_levels(found),))
+    yield doc.Fold("What was checked of deciders", (_checks(found),))
 
 
-def ends(bounds: Ends, form: str = "percent") -> tuple[Cell, Cell]:
+def ends(bounds: Ends, form: str = "percent") -> tuple[doc.Cell, doc.Cell]:
     """At least and at most."""
-    return estimate(bounds.low, form), estimate(bounds.high, form)
+    return doc.estimate(bounds.low, form), doc.estimate(bounds.high, form)
 
 
-def _bounds_table(audit: Audit, found: Deciders) -> Block:
+def _bounds_table(audit: Audit, found: Deciders) -> doc.Block:
     robust = {item.group: item.doubly_robust for item in audit.prevalence}
-    rows: list[tuple[Cell, ...]] = [
-        (Name(name), *ends(bounds), estimate(robust.get(name), "percent"))
+    rows: list[tuple[doc.Cell, ...]] = [
+        (doc.Name(name), *ends(bounds), doc.estimate(robust.get(name), "percent"))
         for name, bounds in found.prevalence.items()
     ]
     if found.auc is not None:
         rows.append(
-            ("AUC of the model of what a test would show", *ends(found.auc, "score"), NOTHING)
+            ("AUC of the model of what a test would show", *ends(found.auc, "score"), doc.NOTHING)
         )
     rests = "the known prevalence holds" if audit.known else "features explain who is tested"
-    return table(
+    return doc.table(
         "How common the outcome is, by who decides",
         ("group", "at least", "at most", "doubly robust"),
         rows,
@@ -82,14 +69,14 @@ def _bounds_table(audit: Audit, found: Deciders) -> Block:
     )
 
 
-def _levels(found: Deciders) -> Block:
-    return listing(
+def _levels(found: Deciders) -> doc.Block:
+    return doc.listing(
         "",
         [
             {
-                "deciders": one.name if one.name in OURS else Name(one.name),
-                "tested": estimate(one.tested, "percent"),
-                "found positive, of everybody": estimate(one.found, "percent"),
+                "deciders": one.name if one.name in OURS else doc.Name(one.name),
+                "tested": doc.estimate(one.tested, "percent"),
+                "found positive, of everybody": doc.estimate(one.found, "percent"),
             }
             for one in found.levels
         ],
@@ -99,10 +86,10 @@ def _levels(found: Deciders) -> Block:
     )
 
 
-def _checks(found: Deciders) -> Block:
+def _checks(found: Deciders) -> doc.Block:
     compared = found.compared
     assert compared is not None
-    rows: list[tuple[Cell, ...]] = [
+    rows: list[tuple[doc.Cell, ...]] = [
         ("no more spread of testing than chance makes", *_spread(compared.testing)),
         ("deciders get people of the same risk, by features", *_spread(compared.mix)),
         ("found alike at equal rates of testing", *_spread(compared.at_equal_rates)),
@@ -116,7 +103,7 @@ def _checks(found: Deciders) -> Block:
         ),
         *((CHECKED[name], *_check_cells(one)) for name, one in found.monotone.items()),
     ]
-    return table(
+    return doc.table(
         "",
         ("what should hold", "standard deviation, or by how much it fails", "chance of no less"),
         rows,
@@ -127,51 +114,51 @@ def _checks(found: Deciders) -> Block:
     )
 
 
-def _spread(one: Variation) -> tuple[Cell, Cell]:
+def _spread(one: Variation) -> tuple[doc.Cell, doc.Cell]:
     if not one.deviation.estimable:
-        return Missing(one.deviation.reason), NOTHING
-    return estimate(one.deviation, "percent"), p_value(one.p_value)
+        return doc.Missing(one.deviation.reason), doc.NOTHING
+    return doc.estimate(one.deviation, "percent"), p_value(one.p_value)
 
 
-def _check_cells(one: Check) -> tuple[Cell, Cell]:
+def _check_cells(one: Check) -> tuple[doc.Cell, doc.Cell]:
     if not one.violation.estimable:
-        return "foretold for hardly anybody", NOTHING
-    return estimate(one.violation, "points"), p_value(one.p_value)
+        return "foretold for hardly anybody", doc.NOTHING
+    return doc.estimate(one.violation, "points"), p_value(one.p_value)
 
 
-def by_deciders(comparison: TableComparison) -> Iterator[Block]:
+def by_deciders(comparison: TableComparison) -> Iterator[doc.Block]:
     """Bounds that need no features to explain testing, and contraction."""
     found = comparison.deciders
     if found is None:
         return
     if not found.methods:
-        yield Text((f"Nothing can be said: {found.reason}.",))
+        yield doc.Text((f"Nothing can be said: {found.reason}.",))
         return
     robust = {
         one.name: one.judgements["dr"].auc for one in comparison.methods if "dr" in one.judgements
     }
-    yield table(
+    yield doc.table(
         "AUC over all risks that deciders allow",
         ("method", "at least", "at most", "doubly robust"),
         [
-            (code(name, comparison), *ends(one.auc, "score"), estimate(robust.get(name)))
+            (code(name, comparison), *ends(one.auc, "score"), doc.estimate(robust.get(name)))
             for name, one in found.methods.items()
         ],
         note="If, at equal features, who decides has nothing to do with the outcome; features need "
         "not explain who is tested. The truth lies between the outer limits 95 times in 100.",
     )
     yield from _contraction(comparison, found)
-    yield Fold("Acting, and the lead of the best", tuple(_more(comparison, found)))
+    yield doc.Fold("Acting, and the lead of the best", tuple(_more(comparison, found)))
 
 
-def _contraction(comparison: TableComparison, found: JudgedByDeciders) -> Iterator[Block]:
+def _contraction(comparison: TableComparison, found: JudgedByDeciders) -> Iterator[doc.Block]:
     levels = next(iter(found.methods.values())).contraction
     if not levels:
         return
     themselves = [
-        estimate(one.deciders, "percent", f"{percent(one.rate.value)} tested") for one in levels
+        doc.estimate(one.deciders, "percent", f"{percent(one.rate.value)} tested") for one in levels
     ]
-    yield table(
+    yield doc.table(
         "Found with as many tests as deciders make (contraction)",
         ("method", *(f"level “{one.level}”" for one in levels)),
         [
@@ -179,7 +166,7 @@ def _contraction(comparison: TableComparison, found: JudgedByDeciders) -> Iterat
             *(
                 (
                     code(name, comparison),
-                    *(estimate(level.score, "percent") for level in one.contraction),
+                    *(doc.estimate(level.score, "percent") for level in one.contraction),
                 )
                 for name, one in found.methods.items()
             ),
@@ -190,9 +177,9 @@ def _contraction(comparison: TableComparison, found: JudgedByDeciders) -> Iterat
     )
 
 
-def _more(comparison: TableComparison, found: JudgedByDeciders) -> Iterator[Block]:
+def _more(comparison: TableComparison, found: JudgedByDeciders) -> Iterator[doc.Block]:
     heads = ("true positive rate at least", "at most", "precision at least", "at most")
-    yield table(
+    yield doc.table(
         f"Acting on {comparison.decision}, by who decides",
         ("method", *heads),
         [
@@ -201,7 +188,7 @@ def _more(comparison: TableComparison, found: JudgedByDeciders) -> Iterator[Bloc
         ],
     )
     if found.ahead_of:
-        yield table(
+        yield doc.table(
             f"AUC of `{found.best}` minus that of others, at the same risks",
             ("method", "at least", "at most"),
             [(code(name, comparison), *ends(one, "gain")) for name, one in found.ahead_of.items()],
@@ -226,10 +213,8 @@ def effects(audit: Audit) -> Drawing | None:
         left.plot(place, one.testing.value, "o", mfc="none", mec=FAINT, ms=4, zorder=1)
         (mark,) = left.plot(place, one.shrunken.value, "o", color=colour, ms=4.5)
         name = one.decider or "a decider"
-        tell(
-            mark,
-            [f"{name}: {in_sentence(one.shrunken, 'points')}, as seen {points(one.testing.value)}"],
-        )
+        drawn_in = doc.in_sentence(one.shrunken, "points")
+        tell(mark, [f"{name}: {drawn_in}, as seen {points(one.testing.value)}"])
     _names(left, shown)
     left.axhline(0, color=INK, lw=1)
     left.set_xticks([])

@@ -11,7 +11,7 @@ from math import floor, log10
 from typing import NamedTuple
 
 from dcem import text
-from dcem.report.document import Cell, Dots, Number
+from dcem.report import document as doc
 
 
 class Axis(NamedTuple):
@@ -34,9 +34,9 @@ class Axis(NamedTuple):
         return text.number(tick, digits) if tick else "0"
 
 
-def axis_of(cells: Sequence[Cell]) -> Axis | None:
+def axis_of(cells: Sequence[doc.Cell]) -> Axis | None:
     """An axis that holds every number with its interval; None if there is none."""
-    numbers = [cell for cell in cells if isinstance(cell, Number)]
+    numbers = [cell for cell in cells if isinstance(cell, doc.Number)]
     if not numbers:
         return None
     ends = [v for n in numbers for v in (n.estimate.value, n.estimate.low, n.estimate.high)]
@@ -54,7 +54,7 @@ def axis_of(cells: Sequence[Cell]) -> Axis | None:
     return Axis(ticks[0], ticks[-1], ticks, numbers[0].form)
 
 
-def axes_of(dots: Dots) -> list[Axis | None]:
+def axes_of(dots: doc.Dots) -> list[Axis | None]:
     """One axis for each column: its own, or that of all; None where it holds no number."""
     columns = [
         [c for row in dots.rows for c in (*row.values[i : i + 1], *row.references[i : i + 1])]
@@ -66,7 +66,7 @@ def axes_of(dots: Dots) -> list[Axis | None]:
     return [axis_of(column) for column in columns]
 
 
-def dots_table(dots: Dots, cell: Callable[[Cell], str], prose: Callable[[str], str]) -> str:
+def dots_table(dots: doc.Dots, cell: Callable[[doc.Cell], str], prose: Callable[[str], str]) -> str:
     """The dots as an HTML table whose cells hold a strip with a point, and the number."""
     axes = axes_of(dots)
     key = (
@@ -107,16 +107,16 @@ def dots_table(dots: Dots, cell: Callable[[Cell], str], prose: Callable[[str], s
     )
 
 
-def _compared(references: Sequence[Cell], cell: Callable[[Cell], str]) -> str:
+def _compared(references: Sequence[doc.Cell], cell: Callable[[doc.Cell], str]) -> str:
     """What the hollow mark stands at."""
-    shown = [cell(reference) for reference in references if isinstance(reference, Number)]
+    shown = [cell(reference) for reference in references if isinstance(reference, doc.Number)]
     return "".join(f' <span class="interval">○ {text}</span>' for text in shown)
 
 
-def _strip(axis: Axis | None, value: Cell, references: Sequence[Cell], colour: str) -> str:
+def _strip(axis: Axis | None, value: doc.Cell, references: Sequence[doc.Cell], colour: str) -> str:
     if axis is None:
         return ""
-    if not isinstance(value, Number):
+    if not isinstance(value, doc.Number):
         return '<span class="strip" aria-hidden="true"></span>'
     found = value.estimate
     marks = []
@@ -124,7 +124,7 @@ def _strip(axis: Axis | None, value: Cell, references: Sequence[Cell], colour: s
         left, right = axis.place(found.low), axis.place(found.high)
         marks.append(f'<i class="range" style="left:{_at(left)};width:{_at(right - left)}"></i>')
     for reference in references:
-        if isinstance(reference, Number):
+        if isinstance(reference, doc.Number):
             place = axis.place(reference.estimate.value)
             marks.append(f'<i class="mark hollow" style="left:{_at(place)}"></i>')
     marks.append(f'<i class="mark" style="left:{_at(axis.place(found.value))}"></i>')
@@ -153,9 +153,11 @@ def _at(place: float) -> str:
     return f"{round(100 * place, 1):g}%"
 
 
-def line_of(axis: Axis | None, value: Cell, references: Sequence[Cell], width: int = 24) -> str:
+def line_of(
+    axis: Axis | None, value: doc.Cell, references: Sequence[doc.Cell], width: int = 24
+) -> str:
     """A point with its interval in characters, for a terminal: `     ├──●──┤  ○    `."""
-    if axis is None or not isinstance(value, Number):
+    if axis is None or not isinstance(value, doc.Number):
         return " " * width
     row = [" "] * width
 
@@ -167,7 +169,7 @@ def line_of(axis: Axis | None, value: Cell, references: Sequence[Cell], width: i
         left, right = column(found.low), column(found.high)
         row[left : right + 1] = "─" * (right - left + 1)
     for reference in references:
-        if isinstance(reference, Number):
+        if isinstance(reference, doc.Number):
             row[column(reference.estimate.value)] = "○"
     row[column(found.value)] = "●"
     return "".join(row)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dcem.compare.findings import about_drivers
 from dcem.estimation.results import Effect
-from dcem.report.document import Block, DotRow, Dots, Fold, Name, Text, View, Views, estimate, table
+from dcem.report import document as doc
 
 MOST = 12  # columns side by side
 CURVES = 6  # columns whose effects are shown
@@ -24,17 +24,17 @@ EFFECTS = (
 
 def shares_side_by_side(
     testing: Mapping[str, float], other: Mapping[str, float], what: str, caption: str
-) -> Dots:
+) -> doc.Dots:
     """Each column's share in what drives testing, beside that in something else."""
     largest = {name: max(testing.get(name, 0.0), share) for name, share in other.items()}
     most = sorted(largest, key=lambda name: -largest[name])[:MOST]
-    return Dots(
+    return doc.Dots(
         f"What drives testing, and what drives {what}",
         ("who is tested", what),
         tuple(
-            DotRow(
-                Name(name),
-                (estimate(testing.get(name), "percent"), estimate(other[name], "percent")),
+            doc.DotRow(
+                doc.Name(name),
+                (doc.estimate(testing.get(name), "percent"), doc.estimate(other[name], "percent")),
             )
             for name in most
         ),
@@ -48,7 +48,7 @@ def driver_blocks(
     score: Sequence[Effect],
     whose: str,
     others: Mapping[str, Sequence[Effect]] | None = None,
-) -> Iterator[Block]:
+) -> Iterator[doc.Block]:
     """What a score relies on and what testing does; of `others`, their shares in a table."""
     if not score or all(one.share != one.share for one in score):
         return
@@ -57,29 +57,32 @@ def driver_blocks(
     said = [finding.headline for finding in about_drivers(whose, testing, score)]
     if said:
         said += ["Such a column sends people to a test for another reason than the risk it shows."]
-        yield Text((" ".join(said),))
-    inside: list[Block] = [shares_side_by_side(shares, own, "the score", SHARES)]
+        yield doc.Text((" ".join(said),))
+    inside: list[doc.Block] = [shares_side_by_side(shares, own, "the score", SHARES)]
     if others:
         inside.append(_of_every_method(own, others))
     views = tuple(_effects(testing, score))
     if views:
-        inside += [Text((EFFECTS,)), Views("effects", "Effect of a column", views)]
-    yield Fold("Columns by permutation importance, and what each does", tuple(inside))
+        inside += [doc.Text((EFFECTS,)), doc.Views("effects", "Effect of a column", views)]
+    yield doc.Fold("Columns by permutation importance, and what each does", tuple(inside))
 
 
-def _of_every_method(own: Mapping[str, float], others: Mapping[str, Sequence[Effect]]) -> Block:
+def _of_every_method(own: Mapping[str, float], others: Mapping[str, Sequence[Effect]]) -> doc.Block:
     by_method = {name: {one.column: one.share for one in found} for name, found in others.items()}
-    return table(
+    return doc.table(
         "What the score of every method relies on",
         ("column", *(f"`{name}`" for name in by_method)),
         [
-            (Name(column), *(estimate(of.get(column), "percent") for of in by_method.values()))
+            (
+                doc.Name(column),
+                *(doc.estimate(of.get(column), "percent") for of in by_method.values()),
+            )
             for column in own
         ],
     )
 
 
-def _effects(testing: Sequence[Effect], score: Sequence[Effect]) -> Iterator[View]:
+def _effects(testing: Sequence[Effect], score: Sequence[Effect]) -> Iterator[doc.View]:
     """One view per column: testing and score along its values."""
     on_testing = {one.column: one for one in testing}
     shares = {one.column: one.share for one in testing}
@@ -88,9 +91,11 @@ def _effects(testing: Sequence[Effect], score: Sequence[Effect]) -> Iterator[Vie
         other = on_testing.get(effect.column)
         known = dict(zip(other.at, other.value, strict=True)) if other is not None else {}
         rows = tuple(
-            DotRow(Name(at), (estimate(known.get(at), "points"), estimate(on, "points")))
+            doc.DotRow(
+                doc.Name(at), (doc.estimate(known.get(at), "points"), doc.estimate(on, "points"))
+            )
             for at, on in zip(effect.at, effect.value, strict=True)
         )
         title = f"Along `{effect.column}`: the chance of a test, and the score"
-        dots = Dots(title, ("who is tested", "the score"), rows, "", one_axis=True)
-        yield View(effect.column, (dots,))
+        dots = doc.Dots(title, ("who is tested", "the score"), rows, "", one_axis=True)
+        yield doc.View(effect.column, (dots,))

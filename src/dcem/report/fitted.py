@@ -10,7 +10,7 @@ from typing import Any
 
 from dcem import __version__
 from dcem.extras import made_with
-from dcem.report.document import WITHHELD, Block, Count, Document, Name, Text, table
+from dcem.report import document as doc
 from dcem.report.parts import sections
 from dcem.saving.plain_data import shown_training_counts
 from dcem.table.disclosure import THRESHOLD
@@ -40,7 +40,7 @@ TRIPOD_AI = (
 )  # fmt: skip
 
 
-def fitted_document(estimator: Any) -> Document:
+def fitted_document(estimator: Any) -> doc.Document:
     """The card of a method that was fitted to arrays: nobody has judged it."""
     features = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
     named = ": " * bool(features) + ", ".join(f"`{name}`" for name in features)
@@ -50,25 +50,25 @@ def fitted_document(estimator: Any) -> Document:
         "How good and how fair the model is where it is used. Test it there, on people whose "
         "outcome is known, group by group, before anybody relies on it."
     )
-    items = table(
+    items = doc.table(
         "", ("item", "where"), TRIPOD_AI, words=(1,),
         note="Collins and others, BMJ 2024;385:e078378. Items that are not listed are for the "
         "authors.",
     )  # fmt: skip
     made = (
-        ("method", "The method", [Text(method_notes(estimator))]),
+        ("method", "The method", [doc.Text(method_notes(estimator))]),
         (
             "trained",
             "What it was trained on",
             [
-                Text((f"{estimator.n_features_in_} features{named}.",)),
+                doc.Text((f"{estimator.n_features_in_} features{named}.",)),
                 *people_blocks(estimator, "ask `support(X)` for each row"),
             ],
         ),
-        ("unsaid", "What this card does not say", [Text((unsaid,))]),
+        ("unsaid", "What this card does not say", [doc.Text((unsaid,))]),
         ("tripod", "Where a TRIPOD+AI report finds its items", [items]),
     )
-    return Document(
+    return doc.Document(
         title=f"Model card: {estimator.name}",
         lead=f"A `{type(estimator).__name__}` of dcem {__version__}. It gives "
         f"{what_it_gives(estimator)} of class `{second}` (against `{first}`) from {needs}. "
@@ -102,7 +102,7 @@ def method_notes(estimator: Any) -> tuple[str, ...]:
     return tuple(" ".join(part.split()) for part in EMPHASIS.sub(r"\1", said).split("\n\n"))
 
 
-def people_blocks(estimator: Any, ask: str, *, positives_only: bool = False) -> Iterator[Block]:
+def people_blocks(estimator: Any, ask: str, *, positives_only: bool = False) -> Iterator[doc.Block]:
     """Who taught it, and how to `ask` whether somebody is unlike them."""
     counts = shown_training_counts(estimator)
     caption = "Rows, those tested among them, and positives among the tested"
@@ -110,17 +110,17 @@ def people_blocks(estimator: Any, ask: str, *, positives_only: bool = False) -> 
         counts = counts[["rows", "positive"]].rename(columns={"positive": "found positive"})
         caption = "Rows, and those found positive"
     rows = [
-        (Name(str(group)), *(WITHHELD if isnan(n) else Count(int(n)) for n in row))
+        (doc.Name(str(group)), *(doc.WITHHELD if isnan(n) else doc.Count(int(n)) for n in row))
         for group, row in zip(counts.index, counts.to_numpy(dtype=float), strict=True)
     ]
     note = f"Counts under {THRESHOLD}, and counts that would reveal one, are withheld."
-    yield table(caption, ("group", *counts.columns), rows, note=note)
+    yield doc.table(caption, ("group", *counts.columns), rows, note=note)
     if not positives_only:
         said = (
             "The label of an untested person was absent in training. What the model says about "
             f"people unlike anybody tested rests on extrapolation: {ask}."
         )
-        yield Text((said,))
+        yield doc.Text((said,))
 
 
 def fit_settings(estimator: Any) -> dict[str, str]:

@@ -16,28 +16,7 @@ from dcem.audit.found_findings import (
     without_small_found,
 )
 from dcem.compare.found import FoundComparison
-from dcem.report.document import (
-    NOTHING,
-    Block,
-    Cell,
-    Code,
-    Document,
-    DotRow,
-    Dots,
-    Fold,
-    KeyNumber,
-    Missing,
-    Name,
-    Opening,
-    Terms,
-    Text,
-    Verdict,
-    count_cell,
-    estimate,
-    listing,
-    share,
-    table,
-)
+from dcem.report import document as doc
 from dcem.report.parts import advice, audit_page, comparison_page, counted_rows, rows_used
 from dcem.text import group, number, of_100, p_value, ratio
 
@@ -62,7 +41,7 @@ def found_document(
     data: Mapping[str, str] | None = None,
     *,
     small_cells: bool = False,
-) -> Document:
+) -> doc.Document:
     """The audit as a document; counts under ten are withheld unless `small_cells` is true."""
     if not (small_cells or audit.withheld):
         audit = without_small_found(audit)
@@ -93,16 +72,16 @@ def found_document(
     )
 
 
-def unknown(stated: str) -> Iterator[Block]:
+def unknown(stated: str) -> Iterator[doc.Block]:
     """What cannot be known, with and without a stated rate of being found."""
-    yield Text(UNKNOWN[2:] if stated else UNKNOWN, bullets=True)
+    yield doc.Text(UNKNOWN[2:] if stated else UNKNOWN, bullets=True)
 
 
-def _audit_opening(audit: FoundAudit) -> Opening:
+def _audit_opening(audit: FoundAudit) -> doc.Opening:
     known = [one for one in audit.groups if one.prevalence.estimable]
     limits = LIMITS[1:] if audit.stated_rates else LIMITS
     if not known:
-        verdict = Verdict(
+        verdict = doc.Verdict(
             "caution",
             "Found positives alone tell nothing here",
             (
@@ -111,8 +90,8 @@ def _audit_opening(audit: FoundAudit) -> Opening:
             ),
             "There is nothing to go by.",
         )
-        numbers = (KeyNumber(estimate(audit.found, "percent"), "found positive"),)
-        return Opening(verdict, numbers, None, limits)
+        numbers = (doc.KeyNumber(doc.estimate(audit.found, "percent"), "found positive"),)
+        return doc.Opening(verdict, numbers, None, limits)
     estimable = [one for one in known if one.rate.estimable]  # others would give counts away
     most = max(estimable or known, key=lambda one: abs(_log(one)))
     to = group(audit.reference)
@@ -135,26 +114,26 @@ def _audit_opening(audit: FoundAudit) -> Opening:
         + (f"; found shares alone say {most.crude:ratio}." if most.crude.estimable else "."),
     ]
     severity = "serious" if clear or fails else "note"
-    return Opening(
-        Verdict(severity, answer, tuple(sentences), f"Right if: {FOUND_ASSUMPTION}"),
+    return doc.Opening(
+        doc.Verdict(severity, answer, tuple(sentences), f"Right if: {FOUND_ASSUMPTION}"),
         (
-            KeyNumber(estimate(audit.found, "percent"), "found positive, of everybody"),
-            KeyNumber(
-                estimate(most.rate, "ratio"),
+            doc.KeyNumber(doc.estimate(audit.found, "percent"), "found positive, of everybody"),
+            doc.KeyNumber(
+                doc.estimate(most.rate, "ratio"),
                 f"times as often a positive of {group(most.group)} is found, against {to}",
             ),
-            KeyNumber(
-                estimate(most.prevalence, "ratio"),
+            doc.KeyNumber(
+                doc.estimate(most.prevalence, "ratio"),
                 f"times as common the outcome is in {group(most.group)}, against {to}",
             ),
         ),
-        Dots(
+        doc.Dots(
             f"Groups against {audit.reference}",
             ("found share", "chance that a positive is found", "how common the outcome is"),
             tuple(
-                DotRow(
-                    Name(one.group),
-                    tuple(estimate(e, "ratio") for e in (one.crude, one.rate, one.prevalence)),
+                doc.DotRow(
+                    doc.Name(one.group),
+                    tuple(doc.estimate(e, "ratio") for e in (one.crude, one.rate, one.prevalence)),
                 )
                 for one in known
             ),
@@ -168,35 +147,35 @@ def _log(one: FoundGroup) -> float:
     return one.rate.value - 1 if one.rate.value >= 1 else 1 - 1 / one.rate.value
 
 
-def _found_section(audit: FoundAudit) -> Iterator[Block]:
+def _found_section(audit: FoundAudit) -> Iterator[doc.Block]:
     by_name = {one.group: one for one in audit.groups}
     rows = [
         {
-            "group": Name(item.group),
+            "group": doc.Name(item.group),
             "rows": counted_rows(item.rows),
             "found positive": counted_rows(item.tested),
-            "share found": estimate(by_name[item.group].found, "percent"),
+            "share found": doc.estimate(by_name[item.group].found, "percent"),
         }
         for item in audit.counts
     ]
-    yield listing("", rows)
+    yield doc.listing("", rows)
 
 
-def _relative_section(audit: FoundAudit) -> Iterator[Block]:
+def _relative_section(audit: FoundAudit) -> Iterator[doc.Block]:
     if not audit.grouped:
         return
     rows = [
         {
-            "group": Name(one.group),
-            "found share": estimate(one.crude, "ratio"),
-            "chance of being found": estimate(one.rate, "ratio"),
-            "prevalence": estimate(one.prevalence, "ratio"),
-            "by flexible models": estimate(one.without_form, "ratio"),
+            "group": doc.Name(one.group),
+            "found share": doc.estimate(one.crude, "ratio"),
+            "chance of being found": doc.estimate(one.rate, "ratio"),
+            "prevalence": doc.estimate(one.prevalence, "ratio"),
+            "by flexible models": doc.estimate(one.without_form, "ratio"),
         }
         for one in audit.groups
         if one.group != audit.reference
     ]
-    yield listing(
+    yield doc.listing(
         f"Against group {audit.reference}",
         rows,
         note=f"Ratios, with 95 % intervals. {FOUND_ASSUMPTION} Prevalence is that of a logistic "
@@ -205,7 +184,7 @@ def _relative_section(audit: FoundAudit) -> Iterator[Block]:
     )
 
 
-def _check_section(audit: FoundAudit) -> Iterator[Block]:
+def _check_section(audit: FoundAudit) -> Iterator[doc.Block]:
     check = audit.check
     if check is None:
         return
@@ -215,31 +194,36 @@ def _check_section(audit: FoundAudit) -> Iterator[Block]:
         f" On held-out people a model of each group alone {better}: the log loss of the common one "
         f"exceeds its own by {check.loss:ratio} thousandths per row."
     )
-    yield Text((f"{answer} ({p_value(check.p_value)}, all features and groups).{worse}",))
+    yield doc.Text((f"{answer} ({p_value(check.p_value)}, all features and groups).{worse}",))
     rows = [
-        (Name(one.column), Name(one.group), "more" if one.more else "less", p_value(one.p_value))
+        (
+            doc.Name(one.column),
+            doc.Name(one.group),
+            "more" if one.more else "less",
+            p_value(one.p_value),
+        )
         for one in check.departures
     ]
     heads = ("column", "group", "where it is high, found", "p-value, corrected")
-    parts = [table("The clearest departures", heads, rows, words=(2, 3))]
+    parts = [doc.table("The clearest departures", heads, rows, words=(2, 3))]
     points = [
-        (Name(curve.group), *(estimate(v, "percent") for v in (a, b, low, high)))
+        (doc.Name(curve.group), *(doc.estimate(v, "percent") for v in (a, b, low, high)))
         for curve in check.curves
         for a, b, low, high in zip(curve.predicted, curve.found, curve.low, curve.high, strict=True)
     ]
     if points:
         parts.append(
-            table(
+            doc.table(
                 "Share found against what the common model predicts, by fifths of it",
                 ("group", "predicted", "found", "from", "to"),
                 points,
                 note="Of people whom the model was not fitted to.",
             )
         )
-    yield Fold("Which columns, in which groups", tuple(parts))
+    yield doc.Fold("Which columns, in which groups", tuple(parts))
 
 
-def _sensitivity_section(audit: FoundAudit) -> Iterator[Block]:
+def _sensitivity_section(audit: FoundAudit) -> Iterator[doc.Block]:
     found = audit.sensitivity
     if found is None:
         return
@@ -251,7 +235,7 @@ def _sensitivity_section(audit: FoundAudit) -> Iterator[Block]:
         elif factor > 1:
             since = f"From a factor of {ratio(factor)} on"
             said = f"{since}, the outcome could be equally common in {both}."
-        yield Text((said,))
+        yield doc.Text((said,))
     names = list(found.low)
     rows = [
         (
@@ -260,7 +244,7 @@ def _sensitivity_section(audit: FoundAudit) -> Iterator[Block]:
         )
         for at, factor in enumerate(found.factor)
     ]
-    ranges = table(
+    ranges = doc.table(
         f"Prevalence against group {audit.reference}",
         ("factor", *names),
         rows,
@@ -269,18 +253,18 @@ def _sensitivity_section(audit: FoundAudit) -> Iterator[Block]:
         "down, alike in all groups. Sampling is included. Nothing in the table speaks against any "
         "of it.",
     )
-    yield Fold("The range at each factor", (ranges,))
+    yield doc.Fold("The range at each factor", (ranges,))
 
 
-def _prevalence_range(audit: FoundAudit) -> Iterator[Block]:
+def _prevalence_range(audit: FoundAudit) -> Iterator[doc.Block]:
     if audit.stated_rates:
-        yield listing(
+        yield doc.listing(
             "",
             [
                 {
-                    "group": Name(one.group),
-                    "found": estimate(one.found, "percent"),
-                    "have the outcome": estimate(one.at_stated, "percent"),
+                    "group": doc.Name(one.group),
+                    "found": doc.estimate(one.found, "percent"),
+                    "have the outcome": doc.estimate(one.at_stated, "percent"),
                 }
                 for one in audit.groups
             ],
@@ -289,14 +273,14 @@ def _prevalence_range(audit: FoundAudit) -> Iterator[Block]:
             "is found has nothing to do with the features.",
         )
         return
-    yield listing(
+    yield doc.listing(
         "",
         [
             {
-                "group": Name(one.group),
-                "found": share(one.found.value),
-                "at least": share(one.at_least),
-                "at most": share(one.at_most),
+                "group": doc.Name(one.group),
+                "found": doc.share(one.found.value),
+                "at least": doc.share(one.at_least),
+                "at most": doc.share(one.at_most),
             }
             for one in audit.groups
         ],
@@ -310,7 +294,7 @@ def _prevalence_range(audit: FoundAudit) -> Iterator[Block]:
 # -- methods compared -----------------------------------------------------------------------------
 
 
-def found_comparison_document(comparison: FoundComparison, title: str = "") -> Document:
+def found_comparison_document(comparison: FoundComparison, title: str = "") -> doc.Document:
     """The comparison of methods by found positives as a document."""
     made = (
         ("methods", "Methods side by side", _side_by_side(comparison)),
@@ -328,7 +312,7 @@ def found_comparison_document(comparison: FoundComparison, title: str = "") -> D
     return comparison_page(comparison, title, lead, opening, findings, made, names, by=by)
 
 
-def _best(comparison: FoundComparison) -> Opening:
+def _best(comparison: FoundComparison) -> doc.Opening:
     standing = next(iter(comparison.standings.values()), None)
     stated = bool(comparison.stated_rates)
     by_name = {method.name: method for method in comparison.methods}
@@ -337,8 +321,8 @@ def _best(comparison: FoundComparison) -> Opening:
     if standing is None or said is None:
         why = (f"Why: {best.within.reason}.",)
         answer = "Nothing can be said of these methods"
-        verdict = Verdict("serious", answer, why, "There is nothing to go by.")
-        return Opening(verdict, (), None, METHOD_LIMITS)
+        verdict = doc.Verdict("serious", answer, why, "There is nothing to go by.")
+        return doc.Opening(verdict, (), None, METHOD_LIMITS)
     times, about = of_100(best.within.value, best.within.low, best.within.high)
     with_it = "with the outcome and one without" if stated else "found and one not"
     sentences = (
@@ -353,22 +337,22 @@ def _best(comparison: FoundComparison) -> Opening:
         answer = f"`{best.name}` is ahead, not clearly"
     if doubtful:
         answer = "No method can be distinguished from chance"
-    return Opening(
-        Verdict("caution" if doubtful else "note", answer, sentences, said.text),
+    return doc.Opening(
+        doc.Verdict("caution" if doubtful else "note", answer, sentences, said.text),
         (
-            KeyNumber(estimate(best.within), f"AUC of `{best.name}` {whom}, within groups"),
-            KeyNumber(
-                estimate(best.across),
+            doc.KeyNumber(doc.estimate(best.within), f"AUC of `{best.name}` {whom}, within groups"),
+            doc.KeyNumber(
+                doc.estimate(best.across),
                 "the same of all together" if stated else "the same across groups, against anybody",
             ),
         ),
-        Dots(
+        doc.Dots(
             "How well methods rank",
             ("within groups", "across groups"),
             tuple(
-                DotRow(
-                    Code(method.name, about=method.in_short),
-                    (estimate(method.within), estimate(method.across)),
+                doc.DotRow(
+                    doc.Code(method.name, about=method.in_short),
+                    (doc.estimate(method.within), doc.estimate(method.across)),
                     marked=method.name == best.name,
                 )
                 for method in comparison.methods
@@ -384,48 +368,51 @@ def _best(comparison: FoundComparison) -> Opening:
     )
 
 
-def _side_by_side(comparison: FoundComparison) -> Iterator[Block]:
+def _side_by_side(comparison: FoundComparison) -> Iterator[doc.Block]:
     known = any(method.truth is not None for method in comparison.methods)
     groups = list(comparison.prevalence)
     rows = [
         (
-            Code(method.name),
-            *(estimate(method.groups.get(name)) for name in groups),
-            *([estimate(method.truth)] if known else []),
+            doc.Code(method.name),
+            *(doc.estimate(method.groups.get(name)) for name in groups),
+            *([doc.estimate(method.truth)] if known else []),
         )
         for method in comparison.methods
     ]
     heads = ("method", *groups, *["against the truth"] * known)
     whom = "for the outcome" if comparison.stated_rates else "against the found"
-    yield table(f"AUC {whom}, by group", heads, rows)
+    yield doc.table(f"AUC {whom}, by group", heads, rows)
     if comparison.stated_rates:
         whose = list(dict.fromkeys(name for m in comparison.methods for name in m.calibration))
-        yield table(
+        yield doc.table(
             "Mean score minus risk, by group",
             ("method", *whose),
             [
-                (Code(m.name), *(estimate(m.calibration.get(name), "points") for name in whose))
+                (
+                    doc.Code(m.name),
+                    *(doc.estimate(m.calibration.get(name), "points") for name in whose),
+                )
                 for m in comparison.methods
             ],
             note="Above 0 where risk is overstated. Only scores that are calibrated, as those of "
             "`ensemble`, are meant to be risks.",
         )
-    terms = tuple((Code(m.name), m.what_it_does) for m in comparison.methods)
-    yield Fold("What the methods do", (Terms(terms),))
+    terms = tuple((doc.Code(m.name), m.what_it_does) for m in comparison.methods)
+    yield doc.Fold("What the methods do", (doc.Terms(terms),))
 
 
-def _for_outcome(comparison: FoundComparison) -> Iterator[Block]:
+def _for_outcome(comparison: FoundComparison) -> Iterator[doc.Block]:
     groups = list(comparison.prevalence)
 
-    def between(ends: tuple[float, float] | None) -> Cell:
-        return NOTHING if ends is None else f"{number(ends[0], 2)} to {number(ends[1], 2)}"
+    def between(ends: tuple[float, float] | None) -> doc.Cell:
+        return doc.NOTHING if ends is None else f"{number(ends[0], 2)} to {number(ends[1], 2)}"
 
     if groups and not comparison.stated_rates:
-        yield table(
+        yield doc.table(
             "Between which the AUC for the outcome lies, by group",
             ("method", *groups),
             [
-                (Code(method.name), *(between(method.outcome.get(name)) for name in groups))
+                (doc.Code(method.name), *(between(method.outcome.get(name)) for name in groups))
                 for method in comparison.methods
             ],
             words=tuple(range(1, len(groups) + 1)),
@@ -435,16 +422,16 @@ def _for_outcome(comparison: FoundComparison) -> Iterator[Block]:
         )
 
 
-def _counts_section(comparison: FoundComparison) -> Iterator[Block]:
-    rates = {name: estimate(rate, "ratio") for name, rate in comparison.rates.items()}
-    rates[comparison.reference_group] = Missing(what="1, the reference")
+def _counts_section(comparison: FoundComparison) -> Iterator[doc.Block]:
+    rates = {name: doc.estimate(rate, "ratio") for name, rate in comparison.rates.items()}
+    rates[comparison.reference_group] = doc.Missing(what="1, the reference")
     rows = [
         {
-            "group": Name(name),
-            "rows": count_cell(rows),
-            "found positive": count_cell(found),
-            "relative chance of being found": rates.get(name, NOTHING),
+            "group": doc.Name(name),
+            "rows": doc.count_cell(rows),
+            "found positive": doc.count_cell(found),
+            "relative chance of being found": rates.get(name, doc.NOTHING),
         }
         for name, (rows, found) in comparison.counts.items()
     ]
-    yield listing("", rows)
+    yield doc.listing("", rows)

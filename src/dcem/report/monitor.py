@@ -8,22 +8,7 @@ from functools import partial
 from dcem.estimation.results import EVERYBODY
 from dcem.extras import made_with
 from dcem.monitor.results import Change, Monitoring
-from dcem.report.document import (
-    Block,
-    Document,
-    DotRow,
-    Dots,
-    Fold,
-    KeyNumber,
-    Name,
-    Opening,
-    Verdict,
-    chance,
-    estimate,
-    listing,
-    share,
-    table,
-)
+from dcem.report import document as doc
 from dcem.report.parts import listed_findings, sections, with_worst
 from dcem.text import count, groups
 
@@ -37,7 +22,7 @@ CLEAR = "Clear: beyond chance, all numbers of a question together, and large eno
 MOST = 12  # columns that are shown at once
 
 
-def monitor_document(found: Monitoring, title: str = "Does the model still hold?") -> Document:
+def monitor_document(found: Monitoring, title: str = "Does the model still hold?") -> doc.Document:
     """The document of what monitoring found."""
     facts = {**found.data, **found.configuration, "versions": made_with()}
     findings = listed_findings(found.findings)
@@ -46,7 +31,7 @@ def monitor_document(found: Monitoring, title: str = "Does the model still hold?
     auc = _of_everybody(found, "auc")
     if found.answer == "refit" and not auc.clear:
         answer = f"Not for {groups(own.groups)}: it ranks them worse than it did"
-    verdict = Verdict(severity, answer, (own.text, *_more(found)), found.assumption)
+    verdict = doc.Verdict(severity, answer, (own.text, *_more(found)), found.assumption)
     left_out = found.rows - found.rows_judged
     late = f" {count(left_out)} of them are too recent to be judged." if left_out else ""
     made = (
@@ -55,11 +40,11 @@ def monitor_document(found: Monitoring, title: str = "Does the model still hold?
         ("found", "What is found?", _prevalence_section(found)),
         ("holds", "Does the model hold?", _performance_section(found)),
     )
-    return Document(
+    return doc.Document(
         title=title,
         lead=f"{count(found.rows)} new rows ({count(found.people)} people), compared with the "
         f"{count(found.fitted_rows)} that the model was fitted to.{late}",
-        opening=Opening(
+        opening=doc.Opening(
             with_worst(verdict, findings, (own.key,)),
             tuple(_key_numbers(found)),
             _picture(found),
@@ -97,25 +82,27 @@ def _of_everybody(found: Monitoring, about: str) -> Change:
     return next(one for one in found.about(about) if one.of == EVERYBODY)
 
 
-def _key_numbers(found: Monitoring) -> Iterator[KeyNumber]:
+def _key_numbers(found: Monitoring) -> Iterator[doc.KeyNumber]:
     auc = _of_everybody(found, "auc")
     was = f"; {auc.then:score} then" if auc.then.estimable else ""
-    yield KeyNumber(estimate(auc.now), f"AUC now{was}")
+    yield doc.KeyNumber(doc.estimate(auc.now), f"AUC now{was}")
     if found.about("calibration"):
         what = "mean predicted risk minus what is found now"
-        yield KeyNumber(estimate(_of_everybody(found, "calibration").now, "points"), what)
+        yield doc.KeyNumber(doc.estimate(_of_everybody(found, "calibration").now, "points"), what)
     if found.about("tested"):
         what = "share tested minus what it would have been then, at equal features"
-        yield KeyNumber(estimate(_of_everybody(found, "tested").difference, "points"), what)
+        yield doc.KeyNumber(doc.estimate(_of_everybody(found, "tested").difference, "points"), what)
 
 
-def _picture(found: Monitoring) -> Dots:
+def _picture(found: Monitoring) -> doc.Dots:
     """AUC now against then, everybody and each group."""
     rows = tuple(
-        DotRow(Name(one.of), (estimate(one.now),), (estimate(one.then),), marked=one.clear)
+        doc.DotRow(
+            doc.Name(one.of), (doc.estimate(one.now),), (doc.estimate(one.then),), marked=one.clear
+        )
         for one in found.about("auc")
     )
-    return Dots(
+    return doc.Dots(
         "AUC now, and then",
         ("AUC",),
         rows,
@@ -125,15 +112,15 @@ def _picture(found: Monitoring) -> Dots:
     )
 
 
-def _comes(found: Monitoring) -> Iterator[Block]:
+def _comes(found: Monitoring) -> Iterator[doc.Block]:
     rows = [
         {
-            "column": Name(one.column),
-            "stability index": estimate(one.index, "score"),
-            "p-value": chance(one.p_value),
-            "changed most": Name(one.bin),
-            "then": one.said[0] or share(one.then),
-            "now": one.said[1] or share(one.now),
+            "column": doc.Name(one.column),
+            "stability index": doc.estimate(one.index, "score"),
+            "p-value": doc.chance(one.p_value),
+            "changed most": doc.Name(one.bin),
+            "then": one.said[0] or doc.share(one.then),
+            "now": one.said[1] or doc.share(one.now),
             "clear?": "yes" if one.clear else "no",
         }
         for one in found.columns
@@ -143,26 +130,26 @@ def _comes(found: Monitoring) -> Iterator[Block]:
         "P-values are of no change, corrected for the number of columns; people count once; "
         f"a share that would show a count under ten is not given. {CLEAR}"
     )
-    yield listing("", rows[:MOST], note=note)
+    yield doc.listing("", rows[:MOST], note=note)
     if rows[MOST:]:
-        yield Fold(f"{len(rows) - MOST} more columns", (listing("", rows[MOST:]),))
+        yield doc.Fold(f"{len(rows) - MOST} more columns", (doc.listing("", rows[MOST:]),))
 
 
-def _changes(found: Monitoring, about: str, form: str, difference: str, note: str) -> Block:
+def _changes(found: Monitoring, about: str, form: str, difference: str, note: str) -> doc.Block:
     rows = [
         (
-            Name(one.of),
-            estimate(one.then, form),
-            estimate(one.now, form),
-            estimate(one.difference, difference),
+            doc.Name(one.of),
+            doc.estimate(one.then, form),
+            doc.estimate(one.now, form),
+            doc.estimate(one.difference, difference),
             "yes" if one.clear else "no",
         )
         for one in found.about(about)
     ]
-    return table("", ("group", "then", "now", "change", "clear?"), rows, note=note)
+    return doc.table("", ("group", "then", "now", "change", "clear?"), rows, note=note)
 
 
-def _testing_section(found: Monitoring) -> Iterator[Block]:
+def _testing_section(found: Monitoring) -> Iterator[doc.Block]:
     note = (
         "Then: the share that the earlier decisions would test among the people now (logistic "
         "regression on features and group). The interval of the change counts both samples. "
@@ -171,17 +158,17 @@ def _testing_section(found: Monitoring) -> Iterator[Block]:
     yield _changes(found, "tested", "percent", "points", note)
 
 
-def _prevalence_section(found: Monitoring) -> Iterator[Block]:
+def _prevalence_section(found: Monitoring) -> Iterator[doc.Block]:
     note = "Share with the outcome, doubly robust, if features and group explain who is tested."
     yield _changes(found, "prevalence", "percent", "points", note)
     rows = [
-        (Name(name), estimate(then, "percent"), estimate(now, "percent"))
+        (doc.Name(name), doc.estimate(then, "percent"), doc.estimate(now, "percent"))
         for name, (then, now) in found.positive.items()
     ]
-    yield Fold("Positive of tested", (table("", ("group", "then", "now"), rows),))
+    yield doc.Fold("Positive of tested", (doc.table("", ("group", "then", "now"), rows),))
 
 
-def _performance_section(found: Monitoring) -> Iterator[Block]:
+def _performance_section(found: Monitoring) -> Iterator[doc.Block]:
     changes = partial(_changes, found)
     yield changes("auc", "score", "gain", f"AUC, {found.target}.")
     if found.about("calibration"):

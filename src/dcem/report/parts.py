@@ -11,32 +11,17 @@ from dcem.audit.results import HIDDEN, Audit, MethodAdvice
 from dcem.audit.wording import OF_SEVERAL_GROUPS, merge_findings
 from dcem.estimation.findings import SEVERITIES, Finding
 from dcem.extras import made_with
-from dcem.report.document import (
-    WITHHELD,
-    Block,
-    Cell,
-    Code,
-    Count,
-    Document,
-    Facts,
-    Findings,
-    Fold,
-    Opening,
-    Section,
-    Terms,
-    Text,
-    Verdict,
-)
+from dcem.report import document as doc
 from dcem.text import count
 
 if TYPE_CHECKING:
     from dcem.compare.found import FoundComparison
     from dcem.compare.results import TableComparison
 
-Made = Iterable[tuple[str, str, Iterable[Block]]]  # key, heading, blocks of each section
+Made = Iterable[tuple[str, str, Iterable[doc.Block]]]  # key, heading, blocks of each section
 
 
-def listed_findings(found: Iterable[Finding]) -> Findings:
+def listed_findings(found: Iterable[Finding]) -> doc.Findings:
     """Findings, one for all groups that share it, in the order of the worst of them.
 
     A table of eight groups has one finding "three groups are tested less", not three.
@@ -45,10 +30,12 @@ def listed_findings(found: Iterable[Finding]) -> Findings:
     for finding in found:
         key = finding.key if finding.key in OF_SEVERAL_GROUPS else str(len(by_key))
         by_key.setdefault(key, []).append(finding)
-    return Findings(tuple(merge_findings(alike) for alike in by_key.values()))
+    return doc.Findings(tuple(merge_findings(alike) for alike in by_key.values()))
 
 
-def with_worst(verdict: Verdict, findings: Findings, said: Collection[str] = ()) -> Verdict:
+def with_worst(
+    verdict: doc.Verdict, findings: doc.Findings, said: Collection[str] = ()
+) -> doc.Verdict:
     """The verdict, and above it the worst finding, if that is more serious than the answer.
 
     Findings with one of the keys `said` are in its sentences already: they make it as serious.
@@ -61,10 +48,10 @@ def with_worst(verdict: Verdict, findings: Findings, said: Collection[str] = ())
     return replace(verdict, worst=worst)
 
 
-def sections(made: Made, facts: Mapping[str, str]) -> tuple[Section, ...]:
+def sections(made: Made, facts: Mapping[str, str]) -> tuple[doc.Section, ...]:
     """The sections that have something to say, and at their end how it was made."""
-    every = (Section(key, heading, tuple(blocks)) for key, heading, blocks in made)
-    last = Section("made", "How it was made", (Facts(facts),))
+    every = (doc.Section(key, heading, tuple(blocks)) for key, heading, blocks in made)
+    last = doc.Section("made", "How it was made", (doc.Facts(facts),))
     return (*(section for section in every if section.blocks), last)
 
 
@@ -72,13 +59,13 @@ def audit_page(
     audit: Audit | FoundAudit,
     title: str,
     data: Mapping[str, str],
-    opening: Opening,
+    opening: doc.Opening,
     made: Made,
     columns: Iterable[str],
     *,
     of: str,
     about: str = "",
-) -> Document:
+) -> doc.Document:
     """The document of an audit, with or without a record of testing.
 
     `of` is what is counted beside the rows, and `about` said after it; `columns` are named on it.
@@ -96,7 +83,7 @@ def audit_page(
     }
     findings = listed_findings(audit.findings)
     names = [*(item.group for item in audit.counts), *columns, *audit.suspicious]
-    return Document(
+    return doc.Document(
         title=title,
         lead=f"{count(total.rows)} rows{groups}{some}.{about}{hidden}",
         opening=replace(opening, verdict=with_worst(opening.verdict, findings)),
@@ -122,13 +109,13 @@ def comparison_page(
     comparison: TableComparison | FoundComparison,
     title: str,
     lead: str,
-    opening: Opening,
+    opening: doc.Opening,
     findings: Iterable[Finding],
     made: Made,
     names: Iterable[str],
     *,
     by: str = "",
-) -> Document:
+) -> doc.Document:
     """The document of a comparison, with or without a record of testing.
 
     `names` are those on it; `by` is put behind its file where it has no title.
@@ -136,7 +123,7 @@ def comparison_page(
     file = comparison.data.get("file") or "a table"
     versions = ", ".join(f"{name} {version}" for name, version in comparison.versions.items())
     facts = {**comparison.data, **comparison.configuration, "versions": versions}
-    return Document(
+    return doc.Document(
         title=title or f"Methods compared on {file}{by}",
         lead=lead,
         opening=opening,
@@ -149,17 +136,17 @@ def comparison_page(
     )
 
 
-def counted_rows(value: int) -> Cell:
+def counted_rows(value: int) -> doc.Cell:
     """The cell of a count of an audit."""
-    return WITHHELD if value == HIDDEN else Count(value)
+    return doc.WITHHELD if value == HIDDEN else doc.Count(value)
 
 
-def advice(methods: Sequence[MethodAdvice]) -> Iterator[Block]:
+def advice(methods: Sequence[MethodAdvice]) -> Iterator[doc.Block]:
     """Which methods are defensible, and why."""
     if not methods:
         return
     for verdict in ("defensible", "with care"):
         named = [f"`{method.name}`" for method in methods if method.verdict == verdict]
-        yield Text((f"{verdict.capitalize()}: {', '.join(named) or 'none'}.",))
-    terms = tuple((Code(m.name), f"{m.verdict}: {m.reason}") for m in methods)
-    yield Fold("Why", (Terms(terms),))
+        yield doc.Text((f"{verdict.capitalize()}: {', '.join(named) or 'none'}.",))
+    terms = tuple((doc.Code(m.name), f"{m.verdict}: {m.reason}") for m in methods)
+    yield doc.Fold("Why", (doc.Terms(terms),))

@@ -13,19 +13,7 @@ from dcem.audit.results import Audit
 from dcem.audit.sensitivity import Breakdown
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
-from dcem.report.document import (
-    NOTHING,
-    Block,
-    Cell,
-    Figure,
-    Fold,
-    Missing,
-    Table,
-    estimate,
-    in_sentence,
-    listing,
-    table,
-)
+from dcem.report import document as doc
 from dcem.report.figures.panels import GroupStyles, hover, line, log_marks, share_marks
 from dcem.report.style import ACCENT, INK, MUTED, WARN, Drawing, in_style, new_axes
 from dcem.text import decimal, number, percent, ratio
@@ -33,21 +21,21 @@ from dcem.text import decimal, number, percent, ratio
 MOST_STEPS = 16  # of a slider
 
 
-def sensitivity(audit: Audit) -> Iterator[Block]:
+def sensitivity(audit: Audit) -> Iterator[doc.Block]:
     """What would overturn it: a slider, three breakdown values, and the curves."""
     yield from filter(None, [_unmeasured(audit), _odds(audit)])
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[doc.Cell, ...]] = []
     for name, found in (
         ("disparity in testing", audit.testing_sensitivity),
         ("how common the outcome is", audit.prevalence_sensitivity),
         (f"how well scores rank {audit.whom}", audit.performance_sensitivity),
     ):
         if found is None:
-            rows.append((name, Missing(what="not possible here"), NOTHING, NOTHING))
+            rows.append((name, doc.Missing(what="not possible here"), doc.NOTHING, doc.NOTHING))
             continue
         b = found.breakdown
         rows.append((name, b.conclusion, _strength(b, b.value), _strength(b, b.with_interval)))
-    yield table(
+    yield doc.table(
         "How strong would something unseen have to be?",
         ("about", "conclusion", "breaks down at", "its interval at"),
         rows,
@@ -60,17 +48,17 @@ def sensitivity(audit: Audit) -> Iterator[Block]:
         * bool(audit.known),
     )
     curves = (draw_testing, draw_prevalence, draw_performance)
-    yield Fold("The curves", tuple(Figure(partial(draw, audit)) for draw in curves))
+    yield doc.Fold("The curves", tuple(doc.Figure(partial(draw, audit)) for draw in curves))
 
 
-def _strength(b: Breakdown, value: float) -> Cell:
+def _strength(b: Breakdown, value: float) -> doc.Cell:
     if isnan(value):
-        return Missing(b.reason)
+        return doc.Missing(b.reason)
     if value == inf:
         return "nothing does"
     if b.unit == "odds ratio":
-        return "unclear from the start" if value <= 1 else estimate(value, "ratio", b.unit)
-    return "unclear from the start" if value == 0 else estimate(value, "percent", b.unit)
+        return "unclear from the start" if value <= 1 else doc.estimate(value, "ratio", b.unit)
+    return "unclear from the start" if value == 0 else doc.estimate(value, "percent", b.unit)
 
 
 def _thinned(points: np.ndarray, end: float) -> list[int]:
@@ -80,7 +68,7 @@ def _thinned(points: np.ndarray, end: float) -> list[int]:
     return sorted({*few.tolist(), *np.flatnonzero(np.isclose(points, 1.0)).tolist()})
 
 
-def _unmeasured(audit: Audit) -> Table | None:
+def _unmeasured(audit: Audit) -> doc.Table | None:
     """The difference in testing that could remain, step by step."""
     found = audit.testing_sensitivity
     if found is None:
@@ -97,13 +85,13 @@ def _unmeasured(audit: Audit) -> Table | None:
             return "chance could explain what remains"
         return "a difference remains"
 
-    return listing(
+    return doc.listing(
         f"What if something unrecorded drives testing and differs for group {found.group}?",
         [
             {
-                "its strength (partial R²)": estimate(strength, "percent"),
-                "difference at least": estimate(low, "points"),
-                "at most": estimate(high, "points"),
+                "its strength (partial R²)": doc.estimate(strength, "percent"),
+                "difference at least": doc.estimate(low, "points"),
+                "at most": doc.estimate(high, "points"),
                 "so": left(strength, low, high),
             }
             for strength, low, high in steps
@@ -112,7 +100,7 @@ def _unmeasured(audit: Audit) -> Table | None:
     )
 
 
-def _odds(audit: Audit) -> Table | None:
+def _odds(audit: Audit) -> doc.Table | None:
     """Prevalence along the odds ratio, step by step."""
     found = audit.prevalence_sensitivity
     curve = None if found is None else found.curves.get(EVERYBODY)
@@ -122,13 +110,13 @@ def _odds(audit: Audit) -> Table | None:
     known = [one.odds_ratio.value for one in audit.known if one.group == EVERYBODY]
     start = known[0] if known and np.isfinite(known[0]) else 1.0
     alike = min(range(len(steps)), key=lambda place: abs(np.log(found.gamma[steps[place]] / start)))
-    return table(
+    return doc.table(
         "What if the untested differ from tested people with the same features?",
         ("odds of the outcome, untested over tested", f"share with the outcome, {audit.whom}"),
         [
             (
-                estimate(found.gamma[i], "ratio"),
-                estimate(Estimate(curve.value[i], curve.low[i], curve.high[i]), "percent"),
+                doc.estimate(found.gamma[i], "ratio"),
+                doc.estimate(Estimate(curve.value[i], curve.low[i], curve.high[i]), "percent"),
             )
             for i in steps
         ],
@@ -210,7 +198,7 @@ def draw_prevalence(audit: Audit) -> Drawing | None:
     for name, curve in curves.items():
         points = zip(found.gamma, curve.value, curve.low, curve.high, strict=True)
         texts = [
-            f"{called.get(name, name)}: {in_sentence(Estimate(*share), 'percent')} at an odds "
+            f"{called.get(name, name)}: {doc.in_sentence(Estimate(*share), 'percent')} at an odds "
             f"ratio of {ratio(gamma)}"
             for gamma, *share in points
         ]

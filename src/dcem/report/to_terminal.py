@@ -14,7 +14,6 @@ from textwrap import fill
 from typing import Any
 
 from dcem.report import document as doc
-from dcem.report.document import on_one_line, pieces_of
 from dcem.report.dots import axes_of, line_of
 from dcem.report.words import in_field_words
 from dcem.table.roles import Roles
@@ -96,7 +95,7 @@ class Writer:
         if opening.numbers:
             self._heading("In numbers")
             for number in opening.numbers:
-                self._say(f"{number.label}: {on_one_line(number.cell)}", indent=2)
+                self._say(f"{number.label}: {doc.on_one_line(number.cell)}", indent=2)
         if opening.picture is not None:
             self.block(opening.picture)
 
@@ -157,7 +156,7 @@ class Writer:
                     columns, tuple((row.label, *(row.references or none)) for row in what.rows)
                 )
         if what.marked:  # what a page shades
-            marked = ", ".join(on_one_line(row.label) for row in what.rows if row.marked)
+            marked = ", ".join(doc.on_one_line(row.label) for row in what.rows if row.marked)
             self._say(f"{capitalised(what.marked)}: {marked or 'none'}.", "dim")
 
     def _table(
@@ -173,7 +172,7 @@ class Writer:
                 break
         else:
             for row in rows:  # too narrow for any table: a line for each cell
-                self._say(on_one_line(row[0]), "bold")
+                self._say(doc.on_one_line(row[0]), "bold")
                 for column, content in zip(columns[1:], row[1:], strict=True):
                     self._say(f"{column}: {_one_line(content)}", indent=4)
         self._reasons(rows)
@@ -185,7 +184,7 @@ class Writer:
             for one in row:
                 if isinstance(one, doc.Missing) and one.reason:
                     mine = lacking.setdefault(f"{one.what}: {one.reason}", [])
-                    mine += [on_one_line(row[0])] * (on_one_line(row[0]) not in mine)
+                    mine += [doc.on_one_line(row[0])] * (doc.on_one_line(row[0]) not in mine)
         for reason, whose in lacking.items():
             named = f"{', '.join(whose)}: " if len(whose) < len(rows) else ""
             self._say(f"{named}{reason}", "dim")
@@ -228,7 +227,7 @@ class Writer:
     @block.register
     def _(self, what: doc.Terms) -> None:
         for name, text in what.items:
-            self._say(f"{on_one_line(name)}: {text}")
+            self._say(f"{doc.on_one_line(name)}: {text}")
 
     @block.register
     def _(self, what: doc.Fold) -> None:
@@ -298,7 +297,7 @@ def _dots(what: doc.Dots, width: int) -> tuple[tuple[str, ...], tuple[tuple[doc.
 
 def _one_line(content: doc.Cell) -> str:
     """A cell on a line of its own; reasons are told once, under the table."""
-    return content.what if isinstance(content, doc.Missing) else on_one_line(content)
+    return content.what if isinstance(content, doc.Missing) else doc.on_one_line(content)
 
 
 def _rich_cell(content: doc.Cell, stacked: bool) -> Any:
@@ -306,7 +305,7 @@ def _rich_cell(content: doc.Cell, stacked: bool) -> Any:
 
     if isinstance(content, doc.Missing):
         return Text(content.what, style="dim")
-    shown = pieces_of(content)
+    shown = doc.pieces_of(content)
     style = "dim" if shown.absent else ""
     main = Text(without_backticks(shown.main) if isinstance(content, str) else shown.main, style)
     for piece in (shown.quiet, shown.beside):
