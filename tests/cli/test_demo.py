@@ -6,7 +6,8 @@ import pytest
 import torch
 from rich.console import Console
 
-from dcem.cli.demo import METHODS, compare_on_truth
+from dcem.cli.demo import METHODS, compare_on_truth, demo_steps
+from dcem.compare.times import compare_steps
 from dcem.report.compare import compare_document
 from dcem.report.document import Count, Figure, Table
 from dcem.report.figures.task import draw_task
@@ -43,6 +44,14 @@ def test_every_method_is_judged_and_only_the_oracle_saw_the_truth(comparison) ->
     history = by_name["dcem"].history
     assert history is not None
     assert 1 <= history.kept <= len(history.loss["training"])
+
+
+def test_what_is_left_counts_on_judging_each_method_and_on_the_first_network_most(task) -> None:
+    steps = demo_steps(task)
+    assert list(steps) == list(compare_steps(task.train, METHODS, split=True, planted=0))
+    assert [step for step in steps if step.startswith("judging")][-1] == "judging, 4 of 4"
+    assert max(steps, key=steps.get) == "fitting methods, 1 of 4"
+    assert min(steps.values()) > 0
 
 
 def test_counts_are_those_of_the_task(task, comparison) -> None:

@@ -227,7 +227,7 @@ def collected(
     `aloud`: whether what fits had to say is told, as it is of the user's own rows.
     """
     found: dict[str, dict[int, Scored]] = {name: {} for name in names}
-    steps = iter(_step_names(doing, len(names) * n_parts))
+    steps = iter(step_names(doing, len(names) * n_parts))
     progress(next(steps))
     for name, position, one in fits:
         found[name][position] = one
@@ -271,10 +271,11 @@ def fit_steps(
         if n_parts * rows < FEW and METHODS[name].members_alike:
             own = [sum(own)] + [0.0] * (n_parts - 1)
         costs += own
-    return dict(zip(_step_names(doing, len(costs)), costs, strict=True))
+    return dict(zip(step_names(doing, len(costs)), costs, strict=True))
 
 
-def _step_names(doing: str, number: int) -> list[str]:
+def step_names(doing: str, number: int) -> list[str]:
+    """What is told of so many steps of one kind."""
     return [f"{doing}, {k} of {number}" for k in range(1, number + 1)]
 
 

@@ -38,6 +38,7 @@ from dcem.compare.fitting import (
     joined_answers,
     later_parts,
     pooled_folds,
+    step_names,
     what_it_does,
 )
 from dcem.compare.judge import Decision, Judge, testing_by_score
@@ -218,7 +219,8 @@ def compare_methods(
                 ray=ray,
             )
         of_parts = collected(fits, names, len(parts), DOING, progress)
-        progress(JUDGING)
+        judging = step_names(JUDGING, len(names))
+        progress(judging[0])
         largest = judged.group_names[int(np.bincount(judged.group).argmax())]
         judge = Judge(
             evaluator,
@@ -237,14 +239,13 @@ def compare_methods(
         counted = (judged, split.truth) if test is None else (problem, known.get("train"))
         groups = _counts(*counted)
         withheld = withheld_groups(groups)
-        results = [
-            replace(
-                _result(name, judge, withheld),
-                uses_truth=name not in usable,
-                effects=_of(effects[name], columns),
-            )
-            for name in names
-        ]
+        results: list[MethodResult] = []
+        for step, name in zip(judging, names, strict=True):
+            if results:
+                progress(step)
+            result = _result(name, judge, withheld)
+            told = _of(effects[name], columns)
+            results.append(replace(result, uses_truth=name not in usable, effects=told))
         if lending:
             results = lent(results, judge)
         standings = {

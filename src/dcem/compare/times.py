@@ -15,7 +15,7 @@ import numpy as np
 from joblib import cpu_count
 from threadpoolctl import threadpool_limits
 
-from dcem.compare.fitting import at_once, cost_of, fit_steps
+from dcem.compare.fitting import at_once, cost_of, fit_steps, step_names
 from dcem.compare.planted import FAMILIES, PLANTED_ROWS, PLANTING, TRAIN_SHARE
 from dcem.compare.run import DOING, JUDGING, MAX_ROWS
 from dcem.estimation.cross_fitting import modelling
@@ -76,7 +76,8 @@ def compare_steps(
     other processes while the two models are cross-fitted and scores judged: these steps then take
     longer, and less is left of the fits when it is their turn.
     """
-    rows, width = min(len(problem), max_rows or len(problem)), problem.X.shape[1]
+    most = len(problem) if split or max_rows is None else max_rows
+    rows, width = min(len(problem), most), problem.X.shape[1]
     if problem.positives_only:  # no models of who is tested, nothing planted
         steps = fit_steps(DOING, methods, folds, rows, width)
         return {step: cost / at_once(steps) for step, cost in steps.items()} | {JUDGING: 1.0}
@@ -123,9 +124,11 @@ def compare_steps(
                 found[step], done = (cost - before) / cores, done - before
         else:
             found |= {step: here(cost) for step, cost in steps.items()}
-        if JUDGING not in found:
+        if place == 0:
             each = rows * (6.5e-5 + 1e-5 * problem.n_groups)
-            found[JUDGING] = here(5e-6 * asked_rows(rows, width) + each * len(methods))
+            costs = [each] * len(methods)
+            costs[0] += 5e-6 * asked_rows(rows, width)
+            found |= zip(step_names(JUDGING, len(methods)), map(here, costs), strict=True)
     return found
 
 
