@@ -96,6 +96,10 @@ def test_a_few_whole_numbers_that_may_be_codes_are_pointed_out():
 def test_numbers_that_units_or_a_second_one_hide_are_pointed_out():
     temperature = guess_kind("temp", text(f"{36 + i % 40 / 10} °C" for i in range(N)))
     pressure = guess_kind("bp", text(f"{90 + i % 80}/{60 + i % 30}" for i in range(N)))
+    for written in ("27,1", "26'640", "26 640", "(26.64)", "26.64-", "USD 26.64"):
+        values = [written.replace("26", str(100 + i % 300)) for i in range(N)]
+        values = [value.replace("27", str(20 + i % 60)) for i, value in enumerate(values)]
+        assert "would be a number" in guess_kind("x", text(values)).note
     assert (temperature.kind, "unit" in temperature.note) == ("category", True)
     assert "two numbers" in pressure.note
 

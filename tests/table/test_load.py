@@ -1,6 +1,7 @@
 """A messy file becomes a problem, and every column's fate is told."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -327,3 +328,24 @@ def test_missing_values_of_categories_count_as_well():
     frame = pd.DataFrame({"x": rng.normal(size=400), "ward": ward, "y": rng.choice([0, 1], 400)})
     table = read_table(frame.assign(y=frame["y"].where(rng.random(400) < 0.5)), Roles(label="y"))
     assert table.problem.summary().startswith("400 rows, 5 features (1 with missing values)")
+
+
+def test_one_person_who_stands_for_many_and_ages_as_groups_are_pointed_out():
+    frame = messy()
+    roles = Roles(
+        label="result", positive=("high",), untested_value=("not ordered",), exclude=("code",)
+    )
+
+    def said(frame, **more):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", DataWarning)
+            read_table(frame, replace(roles, **more))
+        return [str(one.message) for one in caught]
+
+    assert said(frame, id="patient") == []
+    unknown = frame.assign(patient=frame["patient"].where(np.arange(N) % 3 > 0, "0"))
+    assert ["'0' in 400 of 1,200 rows" in one for one in said(unknown, id="patient")] == [True]
+    few = frame.assign(patient=np.arange(N) % 15)  # many rows of each
+    assert said(few, id="patient") == []
+    assert any("77 different numbers" in one for one in said(frame, group=("age",)))
+    assert any("'X' in all rows" in one for one in said(frame, group=("country",)))

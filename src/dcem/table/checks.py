@@ -391,9 +391,17 @@ def warn_limits(
         )
 
 
-def mention_rounded(names: Sequence[str], column: str) -> None:
-    """Say of people's numbers that a spreadsheet rounded them."""
-    if rounded := next((name for name in names if cells.ROUNDED.match(name)), None):
+def mention_strange_people(people: cells.Coded, column: str) -> None:
+    """Say of people's numbers that a spreadsheet rounded them, or that one stands for many."""
+    counts = people.counts()
+    usual = 10 * np.median(counts) if len(counts) else np.inf
+    if counts.max(initial=0) >= max(50, 0.05 * len(people.codes), usual):
+        notice(
+            f"Column {column!r} is {people.values[int(counts.argmax())]!r} in {counts.max():,} of "
+            f"{len(people.codes):,} rows, which count as one person. If it means that nobody knows "
+            "whose they are, give each of these rows an identifier of its own."
+        )
+    if rounded := next((name for name in people.values if cells.ROUNDED.match(name)), None):
         notice(
             f"Column {column!r} holds {rounded!r}: a spreadsheet rounds long numbers so, and "
             "people who share what is left count as one. Export it as text."

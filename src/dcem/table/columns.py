@@ -30,8 +30,11 @@ CODE_NAME = re.compile(
 )
 ID_NAME = re.compile(r"(^|[_\W])(id|nbr|no|number|key|mrn|uuid|guid)$|(?<=[a-z])(Id|ID|Nr)$", re.I)
 IN_TEXT = {  # what nearly all values are like -> what to say of them
-    re.compile(r"[<>]?=?\s*[-+]?\d+([.,]\d+)?(\s*[^\W\d][^\d\s]{1,11}|\s*°\w|\s\w)"): (
-        "text, by its unit: {!r} without it would be a number"
+    re.compile(
+        r"[<>]?=?\s*[-+]?\d+([.,]\d+)?(\s*[^\W\d][^\d\s]{1,11}|\s*°\w|\s\w)|[A-Z]{3}\s*[\d.,]+"
+    ): ("text, by its unit: {!r} without it would be a number"),
+    re.compile(r"\(?[-+]?(\d+[.,]\d+|\d{1,3}(['’\s]\d{3})+([.,]\d+)?|\d+)\)?-?"): (
+        "text, by its spelling: {!r} written as 1234.5 would be a number"
     ),
     re.compile(r"\d+ ?/ ?\d+"): "two numbers in a cell, such as {!r}: as two columns they would do",
 }
@@ -406,9 +409,14 @@ def _guess_category(name: str, text: values.Coded, keep: bool, person: np.ndarra
 def _numbers_in_text(found: Sequence[str]) -> str:
     """What to say of `8.7 mmol/L`, `120/80` and the like, if nearly all are such; else nothing."""
     first = found[: 10 * SAMPLE] if len(found) > MOST_LEVELS else ()
+    plain = ~np.isnan(values.parsed(first))
     for shape, said in IN_TEXT.items():
-        such = [value for value in first if shape.fullmatch(value)]
-        if such and len(such) >= 0.9 * len(first):
+        such = [
+            v
+            for v, is_plain in zip(first, plain, strict=True)
+            if not is_plain and shape.fullmatch(v)
+        ]
+        if len(such) > 0.1 * len(first) and len(such) + plain.sum() >= 0.9 * len(first):
             return said.format(such[0])
     return ""
 

@@ -20,6 +20,7 @@ from dcem.table.values import Coded
 
 MISSING_LEVEL = "(missing)"
 """The level of rows whose group is not recorded: people too, and rarely missing at random."""
+MOST_NUMBERS = 20  # different ones that may each be a group
 EVERYBODY = "everybody"
 """What all groups together are called in results; no group may be."""
 
@@ -197,6 +198,11 @@ def _mention_doubtful(names: Sequence[str], column: str) -> None:
         notice(
             f"Group column {column!r} has levels that differ in case or blanks alone: "
             f"{quoted(several)}. They count as different groups; spell them alike if they are one."
+        )
+    if len(names) > MOST_NUMBERS and cells.all_numbers(names):
+        notice(
+            f"Group column {column!r} holds {len(names)} different numbers, each of which is a "
+            "group. Cut it into bands first, for example with pandas.cut."
         )
     doubtful = [name for name in names if name.casefold() in cells.NOT_A_NUMBER]
     if doubtful:

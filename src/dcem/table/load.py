@@ -439,7 +439,7 @@ def _person(table: pa.Table, roles: Roles) -> pd.Series | None:
     if roles.id is None:
         return None
     text = values.code_names(outcome.coded(table, roles.id, roles), roles.id)
-    checks.mention_rounded(text.values, roles.id)
+    checks.mention_strange_people(text, roles.id)
     if len(text.values) == 1 and len(text.codes) > 1:
         raise InputError(
             f"Column {roles.id!r} holds one person in all {len(text.codes):,} rows. What is learnt "

@@ -26,8 +26,10 @@ NOT_DONE = {
 # What a decision is called, where it says who was tested.
 DECIDED = {
     **dict.fromkeys(("approved", "accepted", "granted", "released", "tested", "searched"), "yes"),
+    **dict.fromkeys(("done", "performed", "ordered"), "yes"),
     **dict.fromkeys(("declined", "rejected", "denied", "refused", "detained"), "no"),
     **dict.fromkeys(("not approved", "not released", "not tested", "not searched"), "no"),
+    **dict.fromkeys(("not done", "not performed", "not ordered"), "no"),
 }
 # Missing numbers, as other programs write them.
 NULL = {"na", "n/a", "nan", "null", "<na>", "#n/a", "."}
