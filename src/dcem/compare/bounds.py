@@ -15,16 +15,7 @@ import numpy as np
 from dcem.compare.findings import found, methods_named
 from dcem.compare.judge import Judge
 from dcem.compare.results import ComparedBounds, MethodBounds
-from dcem.estimation.bounds import (
-    auc_range,
-    bound_table,
-    decide,
-    lead,
-    net_benefit_range,
-    risk_limits_of_table,
-    shares,
-    starting_odds,
-)
+from dcem.estimation import bounds
 from dcem.estimation.findings import Finding
 from dcem.estimation.influence import People
 from dcem.estimation.ranking import RankedScore
@@ -41,10 +32,10 @@ def compare_bounds(judge: Judge, usable: Sequence[str], gamma: float) -> Compare
     if evaluator.lacking("dr"):
         return None
     problem, unseen = evaluator.problem, evaluator.unseen
-    limits = bound_table(evaluator, gamma, decision.threshold, share=decision.capacity or 0)
+    limits = bounds.bound_table(evaluator, gamma, decision.threshold, share=decision.capacity or 0)
     cut = limits.cut
     gammas = [float(one) for one in limits.gammas]
-    decided = [decide(*risk_limits_of_table(evaluator, one), cut) for one in gammas]
+    decided = [bounds.decide(*bounds.risk_limits_of_table(evaluator, one), cut) for one in gammas]
     people = People.of(problem).among(evaluator.reach.within)
     ranked = {name: RankedScore(one.rank, people.weight) for name, one in scored.items()}
     best = max(usable, key=lambda name: evaluator.auc_of("dr", scored[name].rank).value)
@@ -52,10 +43,10 @@ def compare_bounds(judge: Judge, usable: Sequence[str], gamma: float) -> Compare
     def bounds_of(name: str) -> MethodBounds:
         acted = decision.acted(scored[name])
         sides = [np.where(one == 0, 0, np.where((one == 1) == acted, 1, -1)) for one in decided]
-        each = shares(problem, sides)
-        areas = np.array([auc_range(ranked[name], unseen, one) for one in gammas])
+        each = bounds.shares(problem, sides)
+        areas = np.array([bounds.auc_range(ranked[name], unseen, one) for one in gammas])
         benefits = np.array(
-            [net_benefit_range(acted, min(cut, 0.99), unseen, people, one) for one in gammas]
+            [bounds.net_benefit_range(acted, min(cut, 0.99), unseen, people, one) for one in gammas]
         )
         behind = name != best and name in usable
         return MethodBounds(
@@ -66,7 +57,7 @@ def compare_bounds(judge: Judge, usable: Sequence[str], gamma: float) -> Compare
             areas[:, 1],
             benefits[:, 0],
             benefits[:, 1],
-            tuple(lead(ranked[best], ranked[name], unseen, people, one) for one in gammas)
+            tuple(bounds.lead(ranked[best], ranked[name], unseen, people, one) for one in gammas)
             if behind
             else (),
         )
@@ -85,7 +76,7 @@ def about_bounds(limits: ComparedBounds | None, why: str) -> tuple[Finding, ...]
         found(
             "bounds",
             f"If the odds of untested people differ by a factor of up to {gamma} from "
-            f"{starting_odds(people.known)}, the decision of `{best.name}` is, by estimated "
+            f"{bounds.starting_odds(people.known)}, the decision of `{best.name}` is, by estimated "
             f"risks, right for {percent(best.holds[EVERYBODY][at])} of people and wrong for "
             f"{percent(best.against[at])}; of {percent(every.open[at])} one cannot say.",
             gamma=people.stated,

@@ -18,19 +18,8 @@ from dcem.estimation.results import EVERYBODY, Target
 from dcem.extras import made_with
 from dcem.metrics.estimate import Estimate
 from dcem.report import bounds
+from dcem.report import compare_opening as first_screen
 from dcem.report import document as doc
-from dcem.report.compare_opening import (
-    ALIKE,
-    TOLD,
-    about_method,
-    estimated,
-    fairness,
-    footnote,
-    how_far_off,
-    of_whom,
-    ranked_right,
-    shown_targets,
-)
 from dcem.report.drivers import driver_blocks
 from dcem.report.fitted import (
     fit_settings,
@@ -63,7 +52,7 @@ def card_document(
     if isinstance(comparison, FoundComparison):
         found, comparison = comparison if model.judged_by(comparison) else None, None
     if comparison is not None:
-        target = next(iter(shown_targets(comparison)), None)
+        target = next(iter(first_screen.shown_targets(comparison)), None)
         own = [method for method in comparison.methods if method.name == model.name]
         judged = own[0].judgements[target.key] if own and target else None
     why = [f"`{model.name}` was taken because {model.why}."] if model.why else []
@@ -133,8 +122,8 @@ def _judged_opening(
         return doc.Opening(verdict, (), None, LIMITS)
     times, _ = of_100(judged.auc.value, judged.auc.low, judged.auc.high)
     everybody = target.key != "tested"
-    alike = fairness(judged, comparison)
-    sentences = [f"{ranked_right(judged.auc)}.", *_finds(comparison, judged)]
+    alike = first_screen.fairness(judged, comparison)
+    sentences = [f"{first_screen.ranked_right(judged.auc)}.", *_finds(comparison, judged)]
     sentences += [alike] if alike else []
     answer = f"It ranks {times} of 100 pairs of people right"
     if not everybody:
@@ -145,16 +134,20 @@ def _judged_opening(
     severity = "serious" if not everybody else "caution" if doubtful else "note"
     if severity == "note" and judged.auc.low >= ACCEPTABLE:
         answer = f"It ranks well: {times} of 100 pairs of people in the right order"
-        if judged.gap_pair is None or judged.roc_gap.high <= ALIKE:  # NaN: not estimable
+        if (
+            judged.gap_pair is None or judged.roc_gap.high <= first_screen.ALIKE
+        ):  # NaN: not estimable
             severity = "fine"
     verdict = doc.Verdict(severity, answer, tuple(sentences), target.assumption)
-    about_it = listed_findings(about_method(comparison, model.name))
+    about_it = listed_findings(first_screen.about_method(comparison, model.name))
     return doc.Opening(
-        with_worst(verdict, about_it, TOLD),
+        with_worst(verdict, about_it, first_screen.TOLD),
         (
-            doc.KeyNumber(doc.estimate(judged.auc), f"AUC {of_whom(target)}"),
+            doc.KeyNumber(doc.estimate(judged.auc), f"AUC {first_screen.of_whom(target)}"),
             _worst(judged),
-            how_far_off(judged.calibration_error, "how far its scores are off as risks"),
+            first_screen.how_far_off(
+                judged.calibration_error, "how far its scores are off as risks"
+            ),
         ),
         _picture(comparison, judged, target),
         LIMITS,
@@ -254,11 +247,11 @@ def _picture(comparison: TableComparison, judged: Judgement, target: Target) -> 
         for name in _everybody_and_groups(comparison)
     ]
     return doc.Dots(
-        f"How good, and for whom ({estimated(target)})",
+        f"How good, and for whom ({first_screen.estimated(target)})",
         ("AUC", WHEN_ACTING[FOUND].words),
         tuple(rows),
         f"The {WHEN_ACTING[FOUND].words}: how many of those with the outcome are found when one "
-        f"acts on {comparison.decision}. {footnote(comparison, target)}",
+        f"acts on {comparison.decision}. {first_screen.footnote(comparison, target)}",
     )
 
 

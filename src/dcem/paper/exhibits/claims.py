@@ -17,26 +17,8 @@ import pandas as pd
 
 from dcem.paper import published
 from dcem.paper.drawing import Picture, heading
+from dcem.paper.exhibits import claim_tests as tests
 from dcem.paper.exhibits import sensitivity, summary, tables, tradeoff
-from dcem.paper.exhibits.claim_tests import (
-    SIMILAR_TREND,
-    Evidence,
-    Test,
-    ahead,
-    causal_ranges_widen,
-    every_window,
-    everywhere,
-    first,
-    like_tested_only,
-    overlap_drop,
-    same_start,
-    similar_windows,
-    temperature_gap,
-    temperature_worst,
-    three_fairer,
-    tight_ranges,
-    top_window,
-)
 from dcem.paper.sources import Found
 from dcem.paper.spread import our_rows, published_spreads, spreads_of, table_spreads
 from dcem.report.style import GRID, INK, MUTED, WARN, group_colour, new_figure
@@ -49,7 +31,7 @@ class Claim:
     where: str
     sentence: str
     printed: str
-    test: Test
+    test: tests.Test
     on_defaults: bool = False  # ours has package defaults there: an answer, but no replication
 
 
@@ -57,74 +39,78 @@ MAIN, OTHERS, POOL = "5.1, Figure 2", "5.1, other settings", "5.1, Figure 3"
 SELF, SEPSIS = "E.6, SELF", "5.2, Figure 4"
 # fmt: off
 CLAIMS = (
-    Claim(MAIN, "lowest median ROC gap", "DCEM .030, SELF .034", first("roc_gap", "median")),
+    Claim(MAIN, "lowest median ROC gap", "DCEM .030, SELF .034", tests.first("roc_gap", "median")),
     Claim(MAIN, "lowest worst-case ROC gap", "DCEM .060, tested-only .083",
-          first("roc_gap", "worst")),
-    Claim(MAIN, "highest worst-case AUC", "DCEM .768, tested-only .623", first("auc", "worst")),
+          tests.first("roc_gap", "worst")),
+    Claim(MAIN, "highest worst-case AUC", "DCEM .768, tested-only .623",
+          tests.first("auc", "worst")),
     Claim(MAIN, "tightest range of the ROC gap", "DCEM .048, tested-only .063",
-          first("roc_gap", "range")),
-    Claim(MAIN, "tightest range of the AUC", "DCEM .055, DragonNet .199", first("auc", "range")),
+          tests.first("roc_gap", "range")),
+    Claim(MAIN, "tightest range of the AUC", "DCEM .055, DragonNet .199",
+          tests.first("auc", "range")),
     Claim(MAIN, "median AUC second only to tested-only", "DCEM .787, tested-only .815",
-          first("auc", "median", at_most=2)),
-    Claim(MAIN, "far above y-obs in AUC", "+.130", ahead("y-obs", 0.05)),
-    Claim(MAIN, "far above SELF in AUC", "+.110", ahead("self", 0.05)),
+          tests.first("auc", "median", at_most=2)),
+    Claim(MAIN, "far above y-obs in AUC", "+.130", tests.ahead("y-obs", 0.05)),
+    Claim(MAIN, "far above SELF in AUC", "+.110", tests.ahead("self", 0.05)),
     Claim(OTHERS, "lowest median gap where q_t ≥ 1, k from 1/3 to 2", "“similar trends”",
-          everywhere("roc_gap", lambda at: at[2] >= 1 and 0.33 < at[1] <= 2,
-                     margin=SIMILAR_TREND)),
+          tests.everywhere("roc_gap", lambda at: at[2] >= 1 and 0.33 < at[1] <= 2,
+                     margin=tests.SIMILAR_TREND)),
     Claim(OTHERS, "smaller median gap than y-obs where q_t < 1",
           "“mitigates bias compared to the default approach (y-obs model)”",
-          everywhere("roc_gap", lambda at: at[2] < 1, rival="y-obs")),
+          tests.everywhere("roc_gap", lambda at: at[2] < 1, rival="y-obs")),
     Claim(OTHERS, "median AUC at most second where k is 1/2 to 2", "“trends are similar”",
-          everywhere("auc", lambda at: 0.5 <= at[1] <= 2, at_most=2, margin=SIMILAR_TREND)),
+          tests.everywhere(
+              "auc", lambda at: 0.5 <= at[1] <= 2, at_most=2, margin=tests.SIMILAR_TREND)),
     Claim("5.1, causal", "other causal estimators have AUCs like tested-only's",
-          "“similar discriminative performance”", like_tested_only),
+          "“similar discriminative performance”", tests.like_tested_only),
     Claim(POOL, "smaller mean gap than tested-only at every AUC below .875",
-          ".028 / .050 at .825 to .875", every_window("tested-only", 0.875, gap=False),
+          ".028 / .050 at .825 to .875", tests.every_window("tested-only", 0.875, gap=False),
           on_defaults=True),
-    Claim(POOL, "similar gaps above an AUC of .875", "", top_window, on_defaults=True),
+    Claim(POOL, "similar gaps above an AUC of .875", "", tests.top_window, on_defaults=True),
     Claim("E.2, ablation", "lowest median gap of the ablation", "DCEM .031, next .056",
-          first("roc_gap", "median", table="ablation")),
+          tests.first("roc_gap", "median", table="ablation")),
     Claim("E.2, ablation", "highest median AUC of the ablation", "DCEM .791, next .767",
-          first("auc", "median", table="ablation")),
+          tests.first("auc", "median", table="ablation")),
     Claim("E.3, causal", "lowest median gap of the causal estimators", "DCEM .031, IPW .048",
-          first("roc_gap", "median", table="causal-estimators")),
+          tests.first("roc_gap", "median", table="causal-estimators")),
     Claim("E.3, causal", "tightest range of AUC of the causal estimators", "DCEM .057",
-          first("auc", "range", table="causal-estimators")),
-    Claim("E.3, overlap", "AUC suffers least from less overlap", "", overlap_drop("auc")),
-    Claim("E.3, overlap", "ROC gap suffers least from less overlap", "", overlap_drop("roc_gap")),
+          tests.first("auc", "range", table="causal-estimators")),
+    Claim("E.3, overlap", "AUC suffers least from less overlap", "", tests.overlap_drop("auc")),
+    Claim("E.3, overlap", "ROC gap suffers least from less overlap", "",
+          tests.overlap_drop("roc_gap")),
     Claim("E.3, overlap", "ranges stay as tight at every overlap", "“similarly tight”",
-          tight_ranges),
+          tests.tight_ranges),
     Claim("E.3, overlap", "ranges of causal estimators widen with less overlap", "“widens”",
-          causal_ranges_widen),
+          tests.causal_ranges_widen),
     Claim("E.4, temperature", "τ away from 1 tends to give larger gaps",
-          "“tend to”: .051 .025 .031 .051 .071", temperature_gap),
-    Claim("E.4, temperature", "τ = 1 has the best worst-case AUC", ".763", temperature_worst),
-    Claim("E.5, start", "the start changes medians trivially", "", same_start),
+          "“tend to”: .051 .025 .031 .051 .071", tests.temperature_gap),
+    Claim("E.4, temperature", "τ = 1 has the best worst-case AUC", ".763", tests.temperature_worst),
+    Claim("E.5, start", "the start changes medians trivially", "", tests.same_start),
     Claim(SELF, "higher mean AUC than SELF at gaps below .04", "",
-          every_window("self", 0.04, gap=True), on_defaults=True),
+          tests.every_window("self", 0.04, gap=True), on_defaults=True),
     Claim(SELF, "mean AUC like SELF's at gaps above .04", "“similar AUCs”",
-          similar_windows("self", 0.04), on_defaults=True),
+          tests.similar_windows("self", 0.04), on_defaults=True),
     Claim(SEPSIS, "highest median AUC", "DCEM .620, DragonNet .593",
-          first("auc", "median", sepsis=True)),
+          tests.first("auc", "median", sepsis=True)),
     Claim(SEPSIS, "median gap below five of eight baselines", "DCEM .105",
-          first("roc_gap", "median", at_most=4, sepsis=True)),
+          tests.first("roc_gap", "median", at_most=4, sepsis=True)),
     Claim(SEPSIS, "group peer loss, DragonNet and group 0 have smaller median gaps",
-          "DCEM .105; .070, .088, .082", three_fairer),
+          "DCEM .105; .070, .088, .082", tests.three_fairer),
     Claim(SEPSIS, "lowest worst-case gap", "DCEM .133, DragonNet .144",
-          first("roc_gap", "worst", sepsis=True)),
+          tests.first("roc_gap", "worst", sepsis=True)),
     Claim(SEPSIS, "highest worst-case AUC", "DCEM .584, DragonNet .574",
-          first("auc", "worst", sepsis=True)),
+          tests.first("auc", "worst", sepsis=True)),
     Claim(SEPSIS, "tightest range of the gap", "DCEM .094, next .102",
-          first("roc_gap", "range", sepsis=True)),
+          tests.first("roc_gap", "range", sepsis=True)),
     Claim(SEPSIS, "second-tightest range of AUC", "DCEM .065, DragonNet .018",
-          first("auc", "range", at_most=2, sepsis=True)),
+          tests.first("auc", "range", at_most=2, sepsis=True)),
 )
 # fmt: on
 
 
-def published_evidence() -> Evidence:
+def published_evidence() -> tests.Evidence:
     """What the paper's own figures and tables say; its pooled figures are not known as numbers."""
-    return Evidence(
+    return tests.Evidence(
         simulation=published_spreads(published.figures(), q_y=0.5, k=1.0, q_t=2.0),
         settings=summary.published_settings(),
         sepsis=published_spreads(published.sepsis_figures(), k=4.0, q_t=1.5),
@@ -132,12 +118,14 @@ def published_evidence() -> Evidence:
     )
 
 
-def our_evidence(main: Found, shown: Found, grid: Found, studies: Found, sepsis: Found) -> Evidence:
+def our_evidence(
+    main: Found, shown: Found, grid: Found, studies: Found, sepsis: Found
+) -> tests.Evidence:
     """The same from recorded runs; artificial patients prove nothing."""
     pool, overlap = tradeoff.pooled_fits(grid.rows), studies.rows
     if "benchmark" in overlap:
         overlap = overlap[overlap["benchmark"] == "overlap"]
-    return Evidence(
+    return tests.Evidence(
         simulation=spreads_of(our_rows(main.rows)),
         settings=summary.settings_of(our_rows(shown.rows)),
         sepsis={} if sepsis.artificial else spreads_of(our_rows(sepsis.rows)),
@@ -148,7 +136,7 @@ def our_evidence(main: Found, shown: Found, grid: Found, studies: Found, sepsis:
     )
 
 
-def check_claims(theirs: Evidence, ours: Evidence) -> pd.DataFrame:
+def check_claims(theirs: tests.Evidence, ours: tests.Evidence) -> pd.DataFrame:
     """Every claim with what each side answers."""
     rows = []
     for claim in CLAIMS:
