@@ -8,9 +8,9 @@ import pytest
 from dcem.audit.advice import advise_methods
 from dcem.audit.findings import all_findings
 from dcem.audit.model_checks import calibrate
+from dcem.audit.remedies import NOT_RISK, TO_DO, audit_finding, merge_findings
 from dcem.audit.results import Driver, Needed
 from dcem.audit.sensitivity import Breakdown
-from dcem.audit.wording import NOT_RISK, TO_DO, audit_finding, merge_findings
 from dcem.estimation.findings import SEVERITIES, Finding
 from dcem.estimation.influence import People
 from dcem.metrics.estimate import Estimate

@@ -9,7 +9,7 @@ from math import nan
 import numpy as np
 import pytest
 
-from dcem.audit import audit_labels, without_small_cells, wording
+from dcem.audit import audit_labels, remedies, without_small_cells
 from dcem.estimation.findings import SEVERITIES
 from dcem.estimation.findings import Finding as Found
 from dcem.metrics.estimate import Estimate
@@ -260,7 +260,7 @@ def test_groups_that_share_a_finding_share_its_place() -> None:
 
 
 def test_everything_told_to_do_belongs_to_a_finding() -> None:
-    assert set(OF_SEVERAL_GROUPS) <= set(wording.TO_DO)
+    assert set(OF_SEVERAL_GROUPS) <= set(remedies.TO_DO)
 
 
 def test_where_some_are_out_of_reach_the_table_tells_the_limits(found) -> None:

@@ -6,7 +6,7 @@ import pytest
 from made_up import made_up_comparison
 
 import dcem
-from dcem.audit.wording import TO_DO
+from dcem.audit.remedies import TO_DO
 from dcem.compare.findings import KEYS
 from dcem.estimation.findings import Finding
 from dcem.report.compare import compare_document

@@ -7,8 +7,8 @@ from dataclasses import replace
 from math import isnan
 
 from dcem.audit.findings import all_findings
+from dcem.audit.remedies import stands
 from dcem.audit.results import CLEAR_P, Assumption, Audit, MethodAdvice
-from dcem.audit.wording import stands
 from dcem.estimation.instrument import DECIDERS_ASSUMPTION
 from dcem.estimation.results import EVERYBODY
 from dcem.methods.choosing import DEFAULT

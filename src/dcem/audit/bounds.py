@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import isnan
 
+from dcem.audit.remedies import audit_finding
 from dcem.audit.results import Audit
-from dcem.audit.wording import audit_finding
 from dcem.estimation.bounds import Bounds, bound_table, starting_odds, strengths_of_columns
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.findings import Finding

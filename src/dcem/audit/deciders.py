@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
+from dcem.audit.remedies import audit_finding, each_named
 from dcem.audit.results import CLEAR_P, Audit, Deciders, Level
-from dcem.audit.wording import audit_finding, each_named
 from dcem.estimation.by_decider import (
     auc_bounds,
     check_exclusion,

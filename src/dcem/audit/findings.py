@@ -27,8 +27,8 @@ from dcem.audit.outcome_findings import (
     about_yields,
 )
 from dcem.audit.over_time import about_time
+from dcem.audit.remedies import audit_finding, each_named, points_of
 from dcem.audit.results import CLEAR_P, Audit, TestingRate
-from dcem.audit.wording import audit_finding, each_named, points_of
 from dcem.estimation.effects import MUCH, TIMES
 from dcem.estimation.findings import Finding, by_severity
 from dcem.estimation.results import COUNTED, EVERYBODY

@@ -20,9 +20,9 @@ from math import exp, inf, nan
 import numpy as np
 
 from dcem.audit.independence import POWER
+from dcem.audit.remedies import audit_finding, share_of
 from dcem.audit.results import FAR_RATIO, Audit, KnownRate, Prevalence
 from dcem.audit.sensitivity import prevalence_at
-from dcem.audit.wording import audit_finding, share_of
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.findings import Finding
 from dcem.estimation.influence import Statistic, simultaneous

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from math import inf, isnan
 from typing import Any
 
-from dcem.audit.results import CLEAR_P, FAR_RATIO, Audit
-from dcem.audit.sensitivity import Breakdown
-from dcem.audit.wording import (
+from dcem.audit.remedies import (
     NOT_RISK,
     audit_finding,
     each_named,
@@ -17,6 +15,8 @@ from dcem.audit.wording import (
     stands,
     within,
 )
+from dcem.audit.results import CLEAR_P, FAR_RATIO, Audit
+from dcem.audit.sensitivity import Breakdown
 from dcem.estimation.bounds import starting_odds
 from dcem.estimation.findings import Finding
 from dcem.table.imperfect import TEST_ASSUMPTION

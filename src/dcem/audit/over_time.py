@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from dcem.audit.independence import check_independence
+from dcem.audit.remedies import audit_finding, each_named, points_of
 from dcem.audit.results import CLEAR_P, FAR_RATIO, Audit, OverTime, Period, TestingRate
 from dcem.audit.testing import testing_rates
-from dcem.audit.wording import audit_finding, each_named, points_of
 from dcem.estimation.findings import Finding
 from dcem.estimation.influence import FEWEST_TESTED, People
 from dcem.estimation.nuisances import Nuisances

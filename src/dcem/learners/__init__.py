@@ -6,13 +6,7 @@ torch. What they learn can be written as plain values and arrays, and stands for
 particular: no leaf of a tree holds fewer than ten people, and no counts are kept.
 """
 
-from dcem.learners.learner import (
-    LEARNERS,
-    LearnerBase,
-    Sample,
-    dump_learner,
-    load_learner,
-    make_learner,
-)
+from dcem.learners.learner import LearnerBase, Sample
+from dcem.learners.registry import LEARNERS, dump_learner, load_learner, make_learner
 
 __all__ = ["LEARNERS", "LearnerBase", "Sample", "dump_learner", "load_learner", "make_learner"]

@@ -1,12 +1,11 @@
-"""What a learner is, and learners by name.
+"""What a learner is, and what learners share; a user's classifier as one.
 
 scikit-learn is imported by those who need it: a process that trains a network starts without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from importlib import import_module
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -15,15 +14,8 @@ from scipy.special import expit, logit
 from dcem.learners.preprocess import Preprocessor
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.imperfect import evidence, unbiased
-from dcem.table.messages import InputError, did_you_mean, notice
+from dcem.table.messages import InputError, notice
 
-LEARNERS = {
-    "linear": "dcem.learners.linear:Linear",
-    "boost": "dcem.learners.boost:Boost",
-    "forest": "dcem.learners.forest:Forest",
-    "smooth": "dcem.learners.smooth:Smooth",
-    "perceptron": "dcem.learners.perceptron:Perceptron",
-}
 FEWEST_IN_LEAF = THRESHOLD  # people that a leaf, or whatever else is kept, must stand for
 SCORED_AT_ONCE = 512  # rows scored at a time
 COUNT_CLIP = 1e-6  # probabilities that come from counting are kept this far from 0 and 1
@@ -151,6 +143,8 @@ class Foreign(LearnerBase):
     """
 
     def __init__(self, model: Any, seed: int = 0, squared: bool = False):
+        from dcem.learners.registry import LEARNERS
+
         super().__init__(seed, squared)
         if squared:
             raise InputError(
@@ -221,44 +215,6 @@ class Foreign(LearnerBase):
         if self.constant is not None:
             return np.full(len(X), self.constant)
         return as_logit(self.model.predict_proba(self._rows(X))[:, 1])
-
-
-def make_learner(learner: Any, seed: int, *, squared: bool = False, **options: Any) -> Any:
-    """A fresh learner: one of `LEARNERS` by name, or a scikit-learn classifier to be cloned.
-
-    `squared` fits a real number, such as a pseudo-outcome, by squared error, and calls what it
-    predicts a probability; `options` are of the learner of that name.
-    """
-    if isinstance(learner, str):
-        if learner not in LEARNERS:
-            hint = did_you_mean(learner, [*LEARNERS, "network"])
-            raise InputError(
-                f"Unknown learner {learner!r}.{hint} Known: network, {', '.join(LEARNERS)}; or "
-                "give a scikit-learn classifier."
-            )
-        return learner_class(learner)(seed, squared, **options)
-    return Foreign(learner, seed, squared)
-
-
-def learner_class(name: str) -> Any:
-    """The class of a learner of `LEARNERS`."""
-    module, _, cls = LEARNERS[name].partition(":")
-    return getattr(import_module(module), cls)
-
-
-def dump_learner(learner: Any) -> tuple[str, dict[str, np.ndarray]]:
-    """The name of a fitted learner and all that it learnt; TypeError for a third-party model."""
-    name = getattr(learner, "name", None)
-    if name not in LEARNERS:
-        raise TypeError(f"{type(learner).__name__} cannot be written without pickle")
-    return name, learner.arrays()
-
-
-def load_learner(name: str, arrays: Mapping[str, np.ndarray], n_features: int) -> Any:
-    """The learner that `dump_learner` wrote; ValueError where the arrays do not fit together."""
-    if name not in LEARNERS:
-        raise ValueError(f"unknown learner {name!r}")
-    return learner_class(name).from_arrays(arrays, n_features)
 
 
 def smallest_leaf(person: np.ndarray | None, n_rows: int) -> int:

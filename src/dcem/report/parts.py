@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dcem.audit.found_findings import FoundAudit
+from dcem.audit.remedies import OF_SEVERAL_GROUPS, merge_findings
 from dcem.audit.results import HIDDEN, Audit, MethodAdvice
-from dcem.audit.wording import OF_SEVERAL_GROUPS, merge_findings
 from dcem.estimation.findings import SEVERITIES, Finding
 from dcem.extras import made_with
 from dcem.report import document as doc

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dcem.learners.learner import Batch, learner_class
+from dcem.learners.learner import Batch
+from dcem.learners.registry import learner_class
 from dcem.methods.fitting import Prepared, describe_features, prepare
 from dcem.methods.registry import delivered
 from dcem.methods.supervised import lessons
