@@ -19,7 +19,7 @@ from dcem.benchmark.file import load_benchmark
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.outcomes import Masses
-from dcem.learners import learner as learning
+from dcem.learners import LEARNERS
 from dcem.learners.linear import Linear
 from dcem.methods import registry
 from dcem.methods.describe import describe
@@ -93,7 +93,7 @@ def test_a_learner_is_a_class_and_an_entry(monkeypatch, people, tmp_path):
     home = ModuleType("timid_learner")
     home.Timid = Timid
     monkeypatch.setitem(sys.modules, home.__name__, home)
-    monkeypatch.setitem(learning.LEARNERS, "timid", "timid_learner:Timid")
+    monkeypatch.setitem(LEARNERS, "timid", "timid_learner:Timid")
     bold = methods.make("tested-only", learner="linear", random_state=0).fit_problem(people)
     timid = methods.make("tested-only", learner="timid", random_state=0).fit_problem(people)
     assert np.ptp(timid.predict_proba(people.X)) < np.ptp(bold.predict_proba(people.X))
