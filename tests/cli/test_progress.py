@@ -147,6 +147,12 @@ def test_off_a_terminal_a_line_now_and_then(clock) -> None:
     clock.now += EVERY  # a long step is not silent either
     progress.tick()
     assert len(console.export_text(clear=False).splitlines()) == 1
+    unknown, console = watched({}, clock, force_terminal=False)
+    unknown("looking")
+    for _ in range(100):  # the same again is said now and then
+        clock.now += 1
+        unknown.tick()
+    assert len(console.export_text().splitlines()) == 2
     terminal, console = watched(steps, clock, force_terminal=True)
     terminal("step 300")
     assert console.export_text() == ""

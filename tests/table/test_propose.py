@@ -415,3 +415,5 @@ def test_an_outcome_in_words_is_asked_for_and_kept(draw):
     proposal = propose_roles(frame)
     assert proposal.roles == {}
     assert any("'Outcome'" in doubt and "`positive`" in doubt for doubt in proposal.doubts)
+    gaps = pd.DataFrame({"x": draw.normal(size=500), "case": draw.choice([0, 1, np.nan], 500)})
+    assert any("It may be 'case'" in doubt for doubt in propose_roles(gaps).doubts)

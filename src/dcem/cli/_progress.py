@@ -23,7 +23,7 @@ from dcem.text import remaining
 PLACE = "DCEM_PROGRESS"
 LEAST = 0.015  # of the work must be done before the rest is estimated
 TRUSTED = 0.1  # of a series, after which its own pace counts as much as that before it
-EVERY = 10.0  # seconds between two lines off a terminal
+EVERY = 10.0  # seconds between two lines off a terminal; six times as long if they say the same
 
 
 class Progress:
@@ -46,6 +46,7 @@ class Progress:
         self.console, self.status, self.clock, self.say = console, status, clock, say
         self.begun, self.said = clock(), -inf
         self.doing, self.until, self.told = "", 0.0, 0.0
+        self.last = ""  # the step that was said last
         self.share: float | None = None
         self.series, self.entered = "", 0.0  # the series of steps, and when it began
         total, done = sum(steps.values()) or 1.0, 0.0
@@ -86,7 +87,8 @@ class Progress:
         passed, left = self.clock() - self.begun, remaining(self.left())
         doing = self.say(self.doing)
         self.status.update(f"{doing} ... ({passed:.0f} s{left})")
-        if passed - self.said >= EVERY:
+        if passed - self.said >= (EVERY if left or self.doing != self.last else 6 * EVERY):
+            self.last = self.doing
             self.said = passed
             write_step(doing, self.share, self.left())
             if not self.console.is_terminal:

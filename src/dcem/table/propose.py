@@ -272,7 +272,7 @@ def _propose_outcome(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> S
         if not rated:
             return
     elif not rated or rated[0].score < 2:
-        yield _no_label(seen)
+        yield _no_label(seen, [c.column for c in rated if c.score > 0])
         return
     best = rated[0]
     found_only = bool(known.get("positives_only")) or (best.is_one_value() and not best.tested)
@@ -299,7 +299,7 @@ def _propose_outcome(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> S
         )
 
 
-def _no_label(seen: Sequence[NamedColumn]) -> str:
+def _no_label(seen: Sequence[NamedColumn], likely: Sequence[NamedColumn]) -> str:
     measured = [
         c
         for c in seen
@@ -309,8 +309,8 @@ def _no_label(seen: Sequence[NamedColumn]) -> str:
     ]
     few = [c for c in seen if 1 < len(c.text.values) <= MOST_GROUPS]
     hint = ""
-    if named := [c for c in few if LABEL.search(c.words) or RESULT.search(c.words)]:
-        hint = f" It may be {_names(named)}, by name: say which values mean yes as `positive`."
+    if named := [c for c in few if LABEL.search(c.words) or RESULT.search(c.words)] or likely:
+        hint = f" It may be {_names(named)}: say which values mean yes as `positive`."
     if measured:
         hint += (
             f" A measurement that not everybody has, such as {_names(measured[:3])}, can become "
