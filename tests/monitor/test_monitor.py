@@ -171,6 +171,12 @@ def test_a_model_that_remembers_nothing_is_refused(model):
         monitor_model(replace(model, baseline=None), new)
 
 
+def test_a_model_watched_on_its_own_table_is_told(model):
+    own = read_table(table(2500, 0), model.roles_of_new, encoder=model.encoder)
+    with pytest.warns(DataWarning, match="fitted to this very table"):
+        monitor_model(model, own)
+
+
 @pytest.mark.filterwarnings("ignore::dcem.DataWarning")
 def test_shares_of_groups_are_withheld_beside_a_small_one(model):
     frame = table(2500, 0)

@@ -15,7 +15,7 @@ from dcem.estimation.findings import Finding as Found
 from dcem.metrics.estimate import Estimate
 from dcem.report import audit as blocks
 from dcem.report.audit import SECTIONS, audit_document
-from dcem.report.audit_opening import opening
+from dcem.report.audit_opening import key_numbers, opening
 from dcem.report.document import NOTHING, WITHHELD, Missing, Name, Table, Text, cells
 from dcem.report.figures import people
 from dcem.report.parts import OF_SEVERAL_GROUPS, listed_findings
@@ -202,6 +202,11 @@ def test_what_is_more_serious_than_the_answer_stands_beside_it(found, severity) 
         assert order(verdict.most_severe) <= order(worst)  # and the first line no milder than any
         assert (verdict.worst is not None) == (order(worst) < order(own))
         assert verdict.worst is None or verdict.worst.key == "overlap"
+
+
+def test_a_number_says_whether_it_is_clear(found) -> None:
+    clear, small = key_numbers(found)[0], key_numbers(replace(found, least_difference=1.0))[0]
+    assert ("not clear" in clear.label, "not clear" in small.label) == (False, True)
 
 
 def test_a_group_with_one_point_has_no_line(found) -> None:

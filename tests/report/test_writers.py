@@ -132,6 +132,13 @@ def test_each_mark_stands_beside_what_it_is_of(write) -> None:
     assert write is markdown or re.search(r"caution\W+Yes", first)
 
 
+def test_a_reason_is_told_once_in_a_section() -> None:
+    lacking = doc.table("", ("group", "AUC"), [("a", doc.Missing("too few")), ("b", "1")])
+    made = [doc.Section(key, key, (lacking, lacking)) for key in ("one", "two")]
+    shown = terminal(doc.Document("Title", "", None, None, tuple(made)))
+    assert shown.count("too few") == 2
+
+
 def test_json_says_how_serious_the_first_line_is() -> None:
     verdict = json.loads(to_json(small()))["verdict"]
     assert (verdict["severity"], verdict["most_severe"]) == ("caution", "serious")

@@ -82,7 +82,7 @@ def next_tests(
         )
     )
     grid = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("group", "untested", "expected tests", "of them"):
+    for heading in ("group", "untested", "expected tests", "mean probability"):
         grid.add_column(say(heading), justify="left" if heading == "group" else "right")
     for name, (untested, expected) in zip(
         found.by_group.index, found.by_group.to_numpy(), strict=True

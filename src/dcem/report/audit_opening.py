@@ -266,13 +266,14 @@ def key_numbers(audit: Audit) -> tuple[doc.KeyNumber, ...]:
     known = [rate for rate in audit.testing if rate.difference.estimable]
     if known:
         worst = clear[0] if clear else max(known, key=lambda rate: abs(rate.difference.value))
-        found.append(
-            doc.KeyNumber(
-                doc.estimate(worst.difference, "points"),
-                f"difference in testing: {group(worst.group)} against {_others(audit, worst)} with "
-                "the same features",
-            )
+        label = (
+            f"difference in testing: {group(worst.group)} against {_others(audit, worst)} with the "
+            "same features"
         )
+        if not clear:
+            many = f", the largest of {len(known)}; not clear, given how many are compared"
+            label += many if len(known) > 2 else "; not clear"
+        found.append(doc.KeyNumber(doc.estimate(worst.difference, "points"), label))
     every, corrected = _everybody(audit), bool(audit.stated_rates)
     if every is not None:
         best = _known_best(every)

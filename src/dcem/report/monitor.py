@@ -19,7 +19,7 @@ ANSWERS = {
     "cannot tell": ("caution", "Nobody can tell yet"),
 }
 CLEAR = "Clear: beyond chance, all numbers of a question together, and large enough to matter."
-MOST = 12  # columns that are shown at once
+LEAST, MOST = 3, 12  # columns that are shown at once: those that changed, or the first
 
 
 def monitor_document(found: Monitoring, title: str = "Does the model still hold?") -> doc.Document:
@@ -130,12 +130,16 @@ def _comes(found: Monitoring) -> Iterator[doc.Block]:
         "P-values are of no change, corrected for the number of columns; people count once; "
         f"a share that would show a count under ten is not given. {CLEAR}"
     )
-    yield doc.listing("", rows[:MOST], note=note)
-    if rows[MOST:]:
-        yield doc.Fold(f"{len(rows) - MOST} more columns", (doc.listing("", rows[MOST:]),))
+    clear = sum(one.clear for one in found.columns)  # which come first
+    shown = min(max(clear, LEAST), MOST)
+    yield doc.listing("", rows[:shown], note=note)
+    if rows[shown:]:
+        yield doc.Fold(f"{len(rows) - shown} more columns", (doc.listing("", rows[shown:]),))
 
 
-def _changes(found: Monitoring, about: str, form: str, difference: str, note: str) -> doc.Block:
+def _changes(
+    found: Monitoring, about: str, form: str, difference: str, note: str, caption: str = ""
+) -> doc.Block:
     rows = [
         (
             doc.Name(one.of),
@@ -146,7 +150,7 @@ def _changes(found: Monitoring, about: str, form: str, difference: str, note: st
         )
         for one in found.about(about)
     ]
-    return doc.table("", ("group", "then", "now", "change", "clear?"), rows, note=note)
+    return doc.table(caption, ("group", "then", "now", "change", "clear?"), rows, note=note)
 
 
 def _testing_section(found: Monitoring) -> Iterator[doc.Block]:
@@ -170,9 +174,9 @@ def _prevalence_section(found: Monitoring) -> Iterator[doc.Block]:
 
 def _performance_section(found: Monitoring) -> Iterator[doc.Block]:
     changes = partial(_changes, found)
-    yield changes("auc", "score", "gain", f"AUC, {found.target}.")
+    yield changes("auc", "score", "gain", "", f"AUC, {found.target}")
     if found.about("calibration"):
-        note = "Mean predicted risk minus share of positives, in percentage points."
-        yield changes("calibration", "points", "points", note)
-        note = "Calibration slope: 1 is right, below it risks are too extreme."
-        yield changes("slope", "ratio", "ratio", note)
+        caption = "Mean predicted risk minus share of positives"
+        yield changes("calibration", "points", "points", "", caption)
+        caption = "Calibration slope: 1 is right, below it risks are too extreme"
+        yield changes("slope", "ratio", "ratio", "", caption)

@@ -50,6 +50,7 @@ class Writer:
     def __init__(self, console: Any, folded: bool = False) -> None:
         self.console = console
         self.folded = folded
+        self.told: set[str] = set()  # reasons, each once in a section
 
     def document(self, document: doc.Document) -> None:
         """The whole of it."""
@@ -107,6 +108,7 @@ class Writer:
     @block.register
     def _(self, what: doc.Section) -> None:
         if self._has_something(what.blocks):
+            self.told.clear()
             self._heading(what.title)
             for inside in what.blocks:
                 self.block(inside)
@@ -187,7 +189,9 @@ class Writer:
                     mine += [doc.on_one_line(row[0])] * (doc.on_one_line(row[0]) not in mine)
         for reason, whose in lacking.items():
             named = f"{', '.join(whose)}: " if len(whose) < len(rows) else ""
-            self._say(f"{named}{reason}", "dim")
+            if (line := f"{named}{reason}") not in self.told:
+                self.told.add(line)
+                self._say(line, "dim")
 
     def _fits(self, grid: Any, wraps: bool = False) -> bool:
         roomy = self.console.options.update(max_width=10_000)

@@ -48,6 +48,11 @@ def monitor_model(
         )
     for note in model.strange_cells(table):
         notice(note)
+    if table.source.sha256 == model.source.sha256:
+        notice(
+            "The model was fitted to this very table: people it has seen it ranks better than new "
+            "ones, and their risks look too alike. Give rows that came later."
+        )
     rows = within_budget(table.problem, MOST_ROWS, random_state)
     if len(rows) < len(table.problem):
         notice(f"{len(rows):,} of {len(table.problem):,} rows are looked at, drawn at random.")
