@@ -6,6 +6,8 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.special import logit
+from scipy.stats import norm
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from dcem import metrics
@@ -192,9 +194,23 @@ class TestOtherFunctionals:
 
 class TestSmallGroups:
     def test_an_area_of_few_people_takes_students_quantile(self) -> None:
-        of = measures.auc(np.array([3.0, 1, 2, 0, 4, 1.5]), Masses(*_halves()))
-        wide, normal = (of.estimate(None, share=True, behind=n) for n in (3, 10**6))
-        assert wide.high - wide.low > 1.2 * (normal.high - normal.low)
+        of = measures.auc(np.array([3.0, 1, 0.5, 0, 4, 1.5]), Masses(*_halves()))
+        wide, people = (of.estimate(None, share=True, behind=n) for n in (3, 10**6))
+        assert logit(wide.high) - logit(wide.low) > 1.2 * (logit(people.high) - logit(people.low))
+        error = of.standard_error(None) / (of.value * (1 - of.value))
+        assert logit(people.high) - logit(of.value) > 1.2 * norm.ppf(0.975) * error
+
+    def test_net_benefit_counts_a_side_on_which_nobody_was_seen(self) -> None:
+        """None of 12 acted on was positive: up to a quarter of such people may be."""
+        y = np.r_[np.zeros(12), np.ones(30), np.zeros(58)]
+        score = np.r_[np.full(12, 0.9), np.full(88, 0.1)]
+        problem = SelectiveLabels.from_arrays(score[:, None], y)
+        for truth in (y, 1 - y):
+            found = Evaluator(problem, truth=truth).net_benefit("truth", score, 0.2)
+            low, high = wilson(truth[0], 12)
+            assert found.value == pytest.approx(0.12 * (truth[0] - 0.2) / 0.8)
+            assert found.low <= 0.12 * (low - 0.2) / 0.8
+            assert found.high >= 0.12 * (high - 0.2) / 0.8
 
     def test_a_difference_puts_the_arms_together(self) -> None:
         one, other = Estimate(0.9, 0.7, 0.96), Estimate(0.8, 0.75, 0.84)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import expit
-from scipy.stats import norm, studentized_range
+from scipy.stats import norm, studentized_range, t
 
 from dcem.estimation.influence import (
     People,
@@ -12,6 +12,7 @@ from dcem.estimation.influence import (
     clustered_covariance,
     clustered_error,
     critical_value,
+    freedom,
     kish,
     logistic,
     simultaneous,
@@ -66,6 +67,43 @@ def test_rows_of_a_person_count_once_and_others_do_not_count() -> None:
     assert clustered_error(influence, None) == pytest.approx(np.sqrt(6 * 3 / 2))
     assert clustered_error(influence, np.array([0, 0, 1, 2, 2])) == pytest.approx(np.sqrt(4 * 2))
     assert np.isnan(clustered_error(np.array([1.0, 0.0]), None))
+
+
+def test_few_people_who_carry_a_number_leave_little_freedom() -> None:
+    normal = np.random.default_rng(0).normal(size=20_000)
+    assert freedom(normal, None) == pytest.approx(20_000, rel=0.05)
+    assert freedom(np.r_[np.full(5, 30.0), normal[:100]], None) == pytest.approx(11, abs=1)
+    assert freedom(np.r_[1e3, normal[:100]], None) == pytest.approx(2, abs=0.03)
+    assert freedom(np.ones(10), None) == pytest.approx(9)
+    assert freedom(np.zeros(10), None) == np.inf
+    # twenty rows of a person are one of a thousand people, and a known error takes nothing away
+    rows, person = np.repeat(normal[:1000], 20), np.repeat(np.arange(1000), 20)
+    assert freedom(rows, person) == pytest.approx(freedom(normal[:1000], None))
+    with_rate = freedom(np.append(rows, 2e3), person)
+    assert with_rate > 1e4
+    assert with_rate == pytest.approx(freedom(np.append(20 * normal[:1000], 2e3), None, 1000))
+
+
+def test_intervals_hold_where_few_carry_most_of_the_weight() -> None:
+    """Normal quantiles hold under 90 %; `simultaneous` takes the same error."""
+    rng, held, plain, p_values = np.random.default_rng(3), [], [], []
+    for _ in range(800):
+        people = People(np.exp(1.5 * rng.normal(size=60)), None, 60)
+        mean = people.mean(rng.normal(size=60))
+        found = mean.estimate(None)
+        assert people.interval(mean).high == pytest.approx(found.high)
+        held.append(found.low < 0 < found.high)
+        plain.append(abs(mean.value) < norm.ppf(0.975) * mean.standard_error(None))
+        p_values.append(simultaneous(people, {"one": mean}, draws=100)["one"].p_value)
+    assert np.mean(plain) < 0.9 < 0.92 < np.mean(held) < 0.98
+    assert 0.02 < np.mean(np.array(p_values) < 0.05) < 0.08
+
+
+def test_an_interval_is_student_s_at_its_freedom() -> None:
+    found = Statistic(0.0, np.r_[np.full(5, 30.0), np.random.default_rng(0).normal(size=100)])
+    left, error = freedom(found.influence, None), found.standard_error(None)
+    reach = t.ppf(0.975, left) * np.sqrt((left + 1) / left) * error
+    assert found.estimate(None).high == pytest.approx(reach)
 
 
 def test_wilson_and_kish_by_hand() -> None:

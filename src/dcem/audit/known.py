@@ -70,7 +70,7 @@ def known_rates(judge: Evaluator, plain: Unseen | None) -> tuple[KnownRate, ...]
         found[name] = KnownRate(
             group=name,
             stated=value,
-            estimated=guess.plus([unsure]).estimate(people.person, share=True),
+            estimated=guess.plus([unsure]).estimate(judge.person, share=True),
             difference=people.interval(difference),
             p_value=nan,
             odds_ratio=_ratio(judge, place),

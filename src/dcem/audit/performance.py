@@ -14,7 +14,6 @@ from functools import partial
 from math import inf, nan
 
 import numpy as np
-from scipy.special import ndtr, stdtrit
 
 from dcem.audit.sensitivity import (
     GAMMAS,
@@ -26,7 +25,7 @@ from dcem.audit.sensitivity import (
     pairs,
 )
 from dcem.estimation.bounds import auc_range, extreme_auc
-from dcem.estimation.influence import People, Statistic, Z, critical_value
+from dcem.estimation.influence import People, Statistic, critical_value
 from dcem.estimation.outcomes import Unseen, uncertain
 from dcem.estimation.overlap import group_masks
 from dcem.estimation.ranking import RankedScore
@@ -140,7 +139,7 @@ def performance_sensitivity(
             people,
             lacking[EVERYBODY],
             fixed,
-            _errors_apart(problem, known),
+            critical_value(people, pairs(known)),
         ),
     )
 
@@ -181,22 +180,6 @@ def _breakdown(
         return Statistic(found.value - 0.5, found.influence)
 
     return find_breakdown(above_chance, people, conclusion)
-
-
-def _errors_apart(problem: SelectiveLabels, known: Mapping[str, Statistic]) -> float:
-    """Standard errors by which the groups ranked best and worst must differ to be told apart.
-
-    As many as the largest of all differences needs, with Student's quantile for the few people of
-    the rarer class in the smaller of the two: an AUC rests on them.
-    """
-    pair = _widest_pair(known)
-    if pair is None:
-        return Z
-    people, masks = People.of(problem), group_masks(problem)
-    behind = min(
-        people.count(masks[part] & (problem.y_obs == result)) for part in pair for result in (0, 1)
-    )
-    return float(stdtrit(max(behind - 1, 1), ndtr(critical_value(people, pairs(known)))))
 
 
 def _widest_pair(known: Mapping[str, Statistic]) -> tuple[str, str] | None:

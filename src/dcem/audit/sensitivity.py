@@ -105,7 +105,7 @@ def prevalence_sensitivity(
         # with the interval that the same number has elsewhere; beyond 0 and 1 it is cut off
         found = prevalence_at(people, unseen, gamma, mine)
         return found.estimate(
-            people.person, share=True, corrected=not 0 < found.value < 1
+            problem.person, share=True, corrected=not 0 < found.value < 1
         ).clipped()
 
     curves = {

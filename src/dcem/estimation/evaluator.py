@@ -33,7 +33,7 @@ import numpy as np
 
 from dcem.estimation import measures
 from dcem.estimation.folds import person_folds
-from dcem.estimation.influence import FEWEST_TESTED, People, Statistic
+from dcem.estimation.influence import FEWEST_TESTED, People, Statistic, wilson
 from dcem.estimation.known import Tilts
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
 from dcem.estimation.outcomes import KNOWN, POPULATION, TARGETS, Masses, Unseen, masses
@@ -270,12 +270,21 @@ class Evaluator:
         self, target: str, score: np.ndarray, threshold: float, group: str = EVERYBODY
     ) -> Estimate:
         """Net benefit of acting on scores of at least `threshold`, per person (of a group)."""
-        rows = self.rows_of(group)
+        rows, acted = self.rows_of(group), score >= threshold
         of, why = self.masses[target].among(rows), self.lacking(target, group)
-        if not why and not (of.total != 0)[score >= threshold].any():
+        if not why and not (of.total != 0)[acted].any():
             return Estimate(0.0, 0.0, 0.0)  # nobody is acted on: no benefit, no doubt of it
-        few = self.too_few_on_a_side(target, score >= threshold, rows)
-        return self.estimated(measures.net_benefit(score, of, threshold), why or few)
+        few = self.too_few_on_a_side(target, acted, rows)
+        found = self.estimated(measures.net_benefit(score, of, threshold), why or few)
+        known = np.where(rows & acted, self._known(target), nan)
+        sides = [self.people.count(known == outcome) for outcome in (0, 1)]
+        if found.estimable and 0 in sides:
+            # A side without people does not move it, and few people do not prove it empty.
+            share = float(of.total @ acted / of.total.sum())
+            low, high = wilson(float(sides[1] > 0), max(sum(sides), 1), self.level)
+            ends = (share * (one - threshold) / (1 - threshold) for one in (low, high))
+            found = Estimate(found.value, min(found.low, next(ends)), max(found.high, next(ends)))
+        return found
 
     def precision_at_capacity(self, target: str, rank: np.ndarray, capacity: float) -> Estimate:
         """Share of positives among the `capacity` share of people ranked highest."""

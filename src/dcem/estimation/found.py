@@ -240,7 +240,7 @@ def at_most(
         if min(yes, no) < FEWEST_TESTED:
             continue
         rate = people.mean(problem.y_imputed, high * 1.0)
-        error = people.error(rate)
+        error = rate.standard_error(people.person)
         size = rate.value * (1 - rate.value) / error**2 if error > 0 else kish(people.weight[high])
         floor = max(floor, wilson(rate.value, size, level)[0])
     share = people.proportion(problem.tested, mine)

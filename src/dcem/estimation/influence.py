@@ -87,11 +87,11 @@ class Statistic:
     ) -> Estimate:
         """With its interval; of a `share`, on the log-odds scale, so it stays in (0, 1).
 
-        `behind` is how many people stand behind a share, those of the rarer class: with few of them
-        the interval takes Student's quantile. At 0 or 1 no row moves a share any more and the error
-        would be 0: Wilson's interval for so many people then says how little that proves. A share
-        `corrected` for an imperfect test can leave 0 and 1 although rows do move it: where its
-        interval does, it is cut off there.
+        Where few people carry a number the interval takes Student's quantile (`freedom`); for a
+        share, no less than that for the people `behind` it, those of the rarer class. At 0 or 1 no
+        row moves a share any more and the error would be 0: Wilson's interval for so many people
+        then says how little that proves. A share `corrected` for an imperfect test can leave 0 and
+        1 although rows do move it: where its interval does, it is cut off there.
         """
         if share and corrected:
             plain = self.estimate(person, level)
@@ -103,8 +103,9 @@ class Statistic:
         error = self.standard_error(person)
         if not isfinite(self.value) or not isfinite(error):
             return Estimate(nan, reason="too few people stand behind it")
-        freedom = behind - 1 if share and behind > 1 else np.inf
-        reach = float(stdtrit(freedom, (1 + level) / 2)) * error
+        left = freedom(self.influence, person)
+        left = min(left, behind - 1) if share and behind > 1 else left
+        reach = students(left, level) * error
         if share:
             reach /= self.value * (1 - self.value)
             middle = logit(self.value)
@@ -135,6 +136,27 @@ def clustered_error(influence: np.ndarray, person: np.ndarray | None) -> float:
     if people < 2:
         return nan
     return sqrt(float(influence @ influence) * people / (people - 1))
+
+
+def freedom(influence: np.ndarray, person: np.ndarray | None, rows: int | None = None) -> float:
+    """Degrees of freedom of the error that goes with an influence: few where few people carry it.
+
+    Rare outcomes and heavy weights leave the squares of a few people to tell the error, and a
+    normal interval would be too narrow. Their kurtosis tells how much it varies (Satterthwaite
+    1946): n normal influences have about n, and no n have more than n - 1. What stands behind the
+    `rows` (nothing, if neither they nor people are given) has a known error, and takes none away.
+    """
+    if person is not None:
+        rows, influence = int(person.max()) + 1, of_people(influence, person)
+    square = influence[:rows] ** 2
+    met, own = max(int(np.count_nonzero(square)), 2), float(square.sum())
+    spread = max(float(square @ square) - own**2 / met, 2 * own**2 / (met - 1))
+    return max(2 * float(influence @ influence) ** 2 / spread, 2.0) if spread > 0 else inf
+
+
+def students(freedom: float, level: float) -> float:
+    """Standard errors that an interval reaches: Student's quantile, and n / (n - 1) for squares."""
+    return float(stdtrit(freedom, (1 + level) / 2)) * sqrt(1 + 1 / freedom)
 
 
 def of_people(influence: np.ndarray, person: np.ndarray) -> np.ndarray:
@@ -187,8 +209,12 @@ class People:
         return quotient(self.weight * above, self.weight * below)
 
     def error(self, statistic: Statistic) -> float:
-        """The standard error of a statistic of these people."""
-        return statistic.standard_error(self.person)
+        """The standard error of a statistic of these people, for normal quantiles.
+
+        Where few of them carry it, it is larger by as much as Student's quantile is.
+        """
+        left = freedom(statistic.influence, self.person, len(self.weight))
+        return statistic.standard_error(self.person) * students(left, LEVEL) / Z
 
     def interval(self, statistic: Statistic) -> Estimate:
         """Estimate with a normal interval."""
@@ -213,7 +239,7 @@ class People:
         share = self.mean(yes.astype(float), among)
         if np.isnan(share.value):
             return Estimate(nan, reason="nobody to estimate it from")
-        p, error = share.value, self.error(share)
+        p, error = share.value, share.standard_error(self.person)
         size = p * (1 - p) / error**2 if error > 0 else kish(self.weight[among.astype(bool)])
         low, high = wilson(p, max(size, 1.0), LEVEL)
         return Estimate(p, min(low, p), max(high, p))
