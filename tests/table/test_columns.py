@@ -104,6 +104,17 @@ def test_numbers_that_units_or_a_second_one_hide_are_pointed_out():
     assert "two numbers" in pressure.note
 
 
+def test_words_that_keep_numbers_from_being_numbers_are_pointed_out():
+    numbers = [f"{i % 300 / 7:.2f}" for i in range(N)]
+    for word in ("Err:502", "see note 1", "4.20*", "~4.2"):
+        found = guess_kind("x", text([*numbers[:-4], *[word] * 4]))
+        assert (found.kind, repr(word) in found.note) == ("category", True)
+    found = guess_kind("x", text([*numbers[:-40], *["#DIV/0!"] * 40]))
+    assert (found.kind, found.missing) == ("number", 40 / N)
+    codes = [f"V{i % 60}" if i % 10 == 0 else value for i, value in enumerate(numbers)]
+    assert "but for" not in guess_kind("diagnosis", text(codes)).note
+
+
 def test_what_counts_the_rows_is_not_a_feature():
     for rows in (150, N):
         assert guess_kind("", text(range(rows))).kind == "identifier"

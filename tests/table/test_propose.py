@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from dcem.table import Roles, propose_roles, read_table
-from dcem.table.columns import FAR_OFF, guess_kind
+from dcem.table.columns import FAR_OFF, HIDDEN, guess_kind
 from dcem.table.messages import InputError
 
 N = 3000
@@ -415,5 +415,7 @@ def test_an_outcome_in_words_is_asked_for_and_kept(draw):
     proposal = propose_roles(frame)
     assert proposal.roles == {}
     assert any("'Outcome'" in doubt and "`positive`" in doubt for doubt in proposal.doubts)
+    units = frame.assign(temp=[f"{36 + i % 40 / 10} °C" for i in range(500)], Outcome=found != "")
+    assert any(HIDDEN in doubt for doubt in propose_roles(units).doubts)
     gaps = pd.DataFrame({"x": draw.normal(size=500), "case": draw.choice([0, 1, np.nan], 500)})
     assert any("It may be 'case'" in doubt for doubt in propose_roles(gaps).doubts)

@@ -16,6 +16,7 @@ from dcem.table import dates, values
 from dcem.table.candidates import MEASURE, normalised
 from dcem.table.disclosure import THRESHOLD, people_of
 from dcem.table.encoder import Encoding
+from dcem.table.messages import quoted
 from dcem.table.roles import missing_in
 
 RARE = 0.005  # a level with a smaller share of the rows is "other"
@@ -33,13 +34,17 @@ IN_TEXT = {  # what nearly all values are like -> what to say of them
     re.compile(
         r"[<>]?=?\s*[-+]?\d+([.,]\d+)?(\s*[^\W\d][^\d\s]{1,11}|\s*°\w|\s\w)|[A-Z]{3}\s*[\d.,]+"
     ): ("text, by its unit: {!r} without it would be a number"),
-    re.compile(r"\(?[-+]?(\d+[.,]\d+|\d{1,3}(['’\s]\d{3})+([.,]\d+)?|\d+)\)?-?"): (
+    re.compile(r"[(~≈]?[-+]?(\d+[.,]\d+|\d{1,3}(['’\s]\d{3})+([.,]\d+)?|\d+)\)?[-*†]?"): (
         "text, by its spelling: {!r} written as 1234.5 would be a number"
     ),
-    re.compile(r"\d+ ?/ ?\d+"): "two numbers in a cell, such as {!r}: as two columns they would do",
+    re.compile(r"\d+ ?/ ?\d+"): (
+        "two numbers in a cell, such as {!r}: in a column of its own each would be a number"
+    ),
 }
 FAR_OFF = "far from all others"
+HIDDEN = "would be a number"
 FEW_WORDS = 0.05  # of the values of a column of numbers may be words, which count as missing
+FEW_ODD = 3  # words that may keep a column from being one of numbers
 MOST_CODES = 50  # distinct integers that a column named like a code may have to be one
 FEW_CODES = 12  # distinct integers that may be codes whatever the column is called
 
@@ -399,25 +404,30 @@ def _guess_category(name: str, text: values.Coded, keep: bool, person: np.ndarra
     if distinct > len(levels):
         rare = distinct - len(levels)
         notes.append(f"{rare:,} rare as one")
-        if word := word_among_numbers(text):
-            notes.append(f"numbers but for {word!r}; list it under `missing` if it means that")
     if doubtful := [v for v in text.values if v.casefold() in values.NOT_A_NUMBER - {"-", "."}]:
         notes.append(f"{doubtful[0]!r} is a level; list it under `missing` if it means that")
     return Guess("category", share, distinct, encoding, "; ".join(notes))
 
 
 def _numbers_in_text(found: Sequence[str]) -> str:
-    """What to say of `8.7 mmol/L`, `120/80` and the like, if nearly all are such; else nothing."""
+    """What to say of `8.7 mmol/L`, `120/80` and the like, if nearly all are such; else nothing.
+
+    Also of a few words that keep a column of numbers from being one.
+    """
     first = found[: 10 * SAMPLE] if len(found) > MOST_LEVELS else ()
-    plain = ~np.isnan(values.parsed(first))
+    odd = [v for v, number in zip(first, values.parsed(first), strict=True) if np.isnan(number)]
     for shape, said in IN_TEXT.items():
-        such = [
-            v
-            for v, is_plain in zip(first, plain, strict=True)
-            if not is_plain and shape.fullmatch(v)
-        ]
-        if len(such) > 0.1 * len(first) and len(such) + plain.sum() >= 0.9 * len(first):
+        such = [value for value in odd if shape.fullmatch(value)]
+        if such and len(odd) - len(such) <= 0.1 * len(first):
             return said.format(such[0])
+    if len(found) > MOST_CODES and len(odd) <= 0.1 * len(first):
+        odd = [
+            v
+            for v, number in zip(found, values.limits_parsed(found), strict=True)
+            if np.isnan(number)
+        ]
+        if 0 < len(odd) <= FEW_ODD:
+            return f"text, by {quoted(odd)}: if that goes under `missing`, it would be a number"
     return ""
 
 

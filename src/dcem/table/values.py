@@ -30,7 +30,10 @@ from dcem.table.messages import InputError, quoted
 
 # Missing values among numbers and dates. In a column of text these words are values: "None" may
 # mean "never ordered", and "NA" may be Namibia.
-NOT_A_NUMBER = frozenset({"na", "n/a", "nan", "null", "none", "nil", "-", ".", "#n/a", "<na>"})
+NOT_A_NUMBER = frozenset(
+    {"na", "n/a", "nan", "null", "none", "nil", "-", ".", "<na>"}
+    | {"#n/a", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "#null!"}  # of spreadsheets
+)
 YES = frozenset(
     {"yes", "y", "true", "t", "positive", "pos", "1", "ja", "j", "oui", "si", "sí", "sì", "sim"}
     | {"positiv", "positif", "positivo"}
