@@ -12,6 +12,7 @@ import pytest
 from dcem.audit import audit_labels, remedies, without_small_cells
 from dcem.estimation.findings import SEVERITIES
 from dcem.estimation.findings import Finding as Found
+from dcem.estimation.overlap import HARDLY
 from dcem.metrics.estimate import Estimate
 from dcem.report import audit as blocks
 from dcem.report.audit import SECTIONS, audit_document
@@ -207,6 +208,16 @@ def test_what_is_more_serious_than_the_answer_stands_beside_it(found, severity) 
 def test_a_number_says_whether_it_is_clear(found) -> None:
     clear, small = key_numbers(found)[0], key_numbers(replace(found, least_difference=1.0))[0]
     assert ("not clear" in clear.label, "not clear" in small.label) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("reach", "hardly", "shown"), [(0.8, 0.06, 0.2), (1, 0.06, 0.06), (1, 0, 0)]
+)
+def test_one_share_of_people_beyond_the_tests_is_shown(found, reach, hardly, shown) -> None:
+    every = replace(found.overlap["everybody"], reach=reach, under={HARDLY: hardly}, reason="")
+    changed = replace(found, overlap={"everybody": every}, testing_sensitivity=None)
+    *_, last = (one.cell.estimate.value for one in key_numbers(changed))
+    assert (last == pytest.approx(shown)) is (shown > 0)
 
 
 def test_a_group_with_one_point_has_no_line(found) -> None:

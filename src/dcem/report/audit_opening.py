@@ -5,7 +5,7 @@ from __future__ import annotations
 from dcem.audit.results import Audit, Prevalence, TestingRate, TestingSensitivity
 from dcem.estimation.findings import SEVERITIES
 from dcem.estimation.overlap import HARDLY
-from dcem.estimation.results import EVERYBODY
+from dcem.estimation.results import EVERYBODY, Overlap
 from dcem.metrics.estimate import Estimate
 from dcem.report import document as doc
 from dcem.report.style import group_key
@@ -292,16 +292,18 @@ def key_numbers(audit: Audit) -> tuple[doc.KeyNumber, ...]:
                 f"{percent(_strongest(unrecorded))}",
             )
         )
-    hardly = audit.overlap[EVERYBODY].under[HARDLY] if EVERYBODY in audit.overlap else 0.0
-    if len(found) < 3 and hardly >= 0.0005:  # as percent shows it
-        found.append(
-            doc.KeyNumber(
-                doc.estimate(hardly, "percent"),
-                f"of people had next to no chance of a test (under {percent(HARDLY)}): of them no "
-                "estimate can be trusted",
-            )
-        )
+    if len(found) < 3 and EVERYBODY in audit.overlap:
+        found += _beyond_tests(audit.overlap[EVERYBODY])
     return tuple(found)
+
+
+def _beyond_tests(every: Overlap) -> list[doc.KeyNumber]:
+    """How many are out of reach; where (almost) nobody is, who had next to no chance of a test."""
+    lost, what = every.under[HARDLY], f"had next to no chance of a test (under {percent(HARDLY)})"
+    if not every.complete:
+        lost, what = 1 - every.reach, "are out of reach of the tests"
+    label = f"of people {what}: of them no estimate can be trusted"
+    return [doc.KeyNumber(doc.estimate(lost, "percent"), label)] * (lost >= 0.0005)  # as shown
 
 
 def picture(audit: Audit) -> doc.Dots | None:
