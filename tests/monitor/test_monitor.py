@@ -14,6 +14,7 @@ from dcem.compare.run import compare_methods
 from dcem.estimation import measures
 from dcem.estimation.outcomes import masses
 from dcem.methods import make
+from dcem.metrics.plain import from_plain, to_plain
 from dcem.monitor import Baseline
 from dcem.monitor.baseline import GROUP, Bins, _column_bins, _shared, design
 from dcem.monitor.run import _pearson, holm, stability
@@ -128,8 +129,8 @@ def test_rates_are_plain_shares(model):
 
 
 def test_what_is_remembered_survives_a_file_and_holds_no_small_bin(model):
-    plain = json.loads(json.dumps(model.baseline.to_plain(), allow_nan=False))
-    again = Baseline.from_plain(plain)
+    plain = json.loads(json.dumps(to_plain(model.baseline), allow_nan=False))
+    again = from_plain(Baseline, plain)
     assert again.columns == model.baseline.columns
     np.testing.assert_array_equal(again.covariance, model.baseline.covariance)
     assert again.judged.auc.keys() == {"everybody", "f", "m"}

@@ -11,17 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dcem.benchmark.database import (
-    CHECKED,
-    DAMAGE,
-    WORKER,
-    broken,
-    checksum_of,
-    damaged,
-    gone,
-    reading,
-    refuse_damage,
-)
+from dcem.benchmark import database
 from dcem.files import whole_file
 from dcem.table.messages import InputError, notice
 
@@ -61,8 +51,8 @@ def status(path: Path) -> list[MethodStatus]:
 
     Cells of workers that are gone, and damaged results, count as pending: a run computes them.
     """
-    with reading(path) as (file, db):
-        refuse_damage(file, db)
+    with database.reading(path) as (file, db):
+        database.refuse_damage(file, db)
         counts = db.execute(
             "WITH gone AS (SELECT value FROM json_each(?1)), "
             "damaged AS (SELECT value FROM json_each(?2)) "
@@ -73,7 +63,7 @@ def status(path: Path) -> list[MethodStatus]:
             "sum(status = 'failed'), sum(id IN damaged), max(error) "
             "FROM plan JOIN cells ON plan.cell = cells.id "
             "GROUP BY benchmark, label ORDER BY benchmark, min(position)",
-            (json.dumps(gone(db)), json.dumps(damaged(db))),
+            (json.dumps(database.gone(db)), json.dumps(database.damaged(db))),
         ).fetchall()
     found = []
     for name, label, done, running, pending, failed, wrong, error in counts:
@@ -104,7 +94,7 @@ def purposes(path: Path) -> dict[str, str]:
     """What each benchmark of a store is for, in its own words; a table does not know."""
     if is_exported_table(path):
         return {}
-    with reading(path) as (_, db):
+    with database.reading(path) as (_, db):
         return dict(db.execute("SELECT name, coalesce(about, '') FROM benchmarks").fetchall())
 
 
@@ -150,17 +140,17 @@ def _cells(path: Path) -> list[tuple[Any, ...]]:
 
     A row says whether there is a result, benchmark, label, and the columns of `CHECKED`.
     """
-    with reading(path) as (file, db):
-        if broken(db):
+    with database.reading(path) as (file, db):
+        if database.broken(db):
             notice(f"{file} is damaged: what can be read of it is used.")
             rows = _salvaged(db, file)
         else:
             rows = db.execute(
-                f"SELECT status = 'done', benchmark, label, checksum, {CHECKED} "
-                f"FROM plan JOIN cells ON plan.cell = cells.id {WORKER} "
+                f"SELECT status = 'done', benchmark, label, checksum, {database.CHECKED} "
+                f"FROM plan JOIN cells ON plan.cell = cells.id {database.WORKER} "
                 "ORDER BY benchmark, position"
             ).fetchall()
-    sound = [row for row in rows if not row[0] or row[3] == checksum_of(*row[4:])]
+    sound = [row for row in rows if not row[0] or row[3] == database.checksum_of(*row[4:])]
     if len(sound) < len(rows):
         notice(f"{len(rows) - len(sound)} results in {file} are damaged, and left out.")
     return [row[:3] + row[4:] for row in sound]
@@ -171,17 +161,17 @@ def _salvaged(db: sqlite3.Connection, path: Path) -> list[tuple[Any, ...]]:
 
     def each(table: str, columns: str) -> Iterator[tuple[Any, ...]]:
         bound = path.stat().st_size  # there cannot be more rows than bytes
-        with suppress(*DAMAGE):
+        with suppress(*database.DAMAGE):
             bound = min(bound, db.execute(f"SELECT max(rowid) FROM {table}").fetchone()[0] or 0)
         for number in range(1, bound + 1):
-            with suppress(*DAMAGE):
+            with suppress(*database.DAMAGE):
                 query = f"SELECT {columns} FROM {table} WHERE rowid = ?"
                 yield from db.execute(query, (number,)).fetchall()
 
     def is_planned(benchmark: str, label: str, cell: str) -> bool:
         """Whether the index says so too: names have no checksum, but are written twice."""
         query = "SELECT 1 FROM plan WHERE benchmark = ? AND label = ? AND cell = ?"
-        with suppress(*DAMAGE):
+        with suppress(*database.DAMAGE):
             return bool(db.execute(query, (benchmark, label, cell)).fetchall())
         return False
 

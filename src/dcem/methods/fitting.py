@@ -132,23 +132,24 @@ class Prepared:
         """The rows to learn from, as the preprocessor has them."""
         return self._train(self.estimator.preprocessor_)
 
+    @cached_property
+    def watched_standard(self) -> TrainingTable | None:
+        """The rows to watch, likewise; None if there are none."""
+        return self._watch(self.estimator.preprocessor_)
+
     def tables(self, *, raw: bool = False) -> tuple[TrainingTable, TrainingTable | None]:
         """Rows to learn from and to watch (or None); `raw` ones with missing values as they are."""
-        preprocessor = None if raw else self.estimator.preprocessor_
-        watched = None
-        if self.watched is not None:
-            watched = TrainingTable.of(
-                self.watched,
-                preprocessor,
-                self.watched_truth,
-                self.estimator._precision,
-                self.watched_rows,
-            )
-        return self._train(None) if raw else self.standard, watched
+        return (self._train(), self._watch()) if raw else (self.standard, self.watched_standard)
 
-    def _train(self, preprocessor: Any) -> TrainingTable:
+    def _train(self, preprocessor: Any = None) -> TrainingTable:
         precision = self.estimator._precision
         return TrainingTable.of(self.problem, preprocessor, self.truth, precision, self.rows)
+
+    def _watch(self, preprocessor: Any = None) -> TrainingTable | None:
+        if self.watched is None:
+            return None
+        given = self.watched_truth, self.estimator._precision, self.watched_rows
+        return TrainingTable.of(self.watched, preprocessor, *given)
 
     @cached_property
     def support(self) -> Support:

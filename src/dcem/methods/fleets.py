@@ -74,18 +74,6 @@ class Trained:
     attributes: list[dict[str, Any]] = field(default_factory=list)
 
 
-@dataclass
-class _Ready:
-    """One problem of several, ready for a fleet."""
-
-    number: int
-    estimator: NetworkClassifier
-    prepared: Prepared
-    train: TrainingTable
-    validation: TrainingTable | None
-    pace: int | None  # see `NetworkClassifier._pace`
-
-
 def fit_fleet(
     estimators: Sequence[NetworkClassifier],
     problems: Sequence[SelectiveLabels],
@@ -96,25 +84,22 @@ def fit_fleet(
     progress: Progress | None = None,
 ) -> None:
     """Fit each estimator to its problem, in place; the parameters are those of the first."""
-    kinds: dict[tuple[Any, ...], list[_Ready]] = {}
+    kinds: dict[tuple[Any, ...], list[tuple[int, Prepared]]] = {}
     given = zip(estimators, problems, validations, truths, strict=True)
     for number, (one, problem, validation, truth) in enumerate(given):
         _check_parameters(one)
         prepared = prepare(one, problem, validation, truth)
-        train, watched = prepared.tables()
-        pace = one._pace(train)
-        n_rows, n_columns = train.X.shape
+        n_rows, n_columns = prepared.standard.X.shape
         batches = _batch_size(one, n_rows) is not None
         # long tables gain nothing from company, and would be copied
         joined = one.batches_together and n_rows <= FULL_BATCH_LIMIT
         alone = number if batches and not joined else -1
-        key = (n_columns, prepared.n_groups, pace, batches, alone)
-        ready = _Ready(number, one, prepared, train, watched, pace)
-        kinds.setdefault(key, []).append(ready)
+        key = (n_columns, prepared.n_groups, one._pace(prepared.standard), batches, alone)
+        kinds.setdefault(key, []).append((number, prepared))
 
-    def run(fleet: Sequence[_Ready]) -> None:
-        file = _part_of(checkpoint, fleet[0].number, len(fleet), len(estimators))
-        _train_fleet(fleet, file, progress)
+    def run(fleet: Sequence[tuple[int, Prepared]]) -> None:
+        file = _part_of(checkpoint, fleet[0][0], len(fleet), len(estimators))
+        _train_fleet([prepared for _, prepared in fleet], file, progress)
 
     for kind in kinds.values():
         in_chunks(run, kind, limit=max_fleet)
@@ -128,23 +113,23 @@ def _part_of(checkpoint: Path | None, first: int, n: int, total: int) -> Path | 
 
 
 def _train_fleet(
-    ready: Sequence[_Ready], checkpoint: Path | None, progress: Progress | None
+    ready: Sequence[Prepared], checkpoint: Path | None, progress: Progress | None
 ) -> None:
     """Train one fleet and hand each estimator its share."""
-    first = ready[0].estimator
+    first: Any = ready[0].estimator
     members = first.n_members
     device = resolve_device(first.device)
-    train = stack([one.train for one in ready], members, device)
-    held = [one.validation for one in ready if one.validation is not None]
+    train = stack([one.standard for one in ready], members, device)
+    held = [watched for one in ready if (watched := one.watched_standard) is not None]
     data = FleetData(
         train=train,
         validation=stack(held, members, device) if len(held) == len(ready) else None,
-        seeds=[seed for one in ready for seed in one.prepared.seeds],
-        n_groups=ready[0].prepared.n_groups,
+        seeds=[seed for one in ready for seed in one.seeds],
+        n_groups=ready[0].n_groups,
         device=device,
         batch_size=_batch_size(first, len(train)),
         checkpoint=checkpoint,
-        pace=ready[0].pace,
+        pace=first._pace(ready[0].standard),
     )
     with _display(f"fitting {type(first).__name__}", bool(first.verbose)) as shown:
         data.progress = progress or shown
@@ -155,11 +140,11 @@ def _train_fleet(
         # Double precision: the score of a row must not depend on the batch it comes in.
         own = trained.fleet[share]
         one.estimator.fleet_ = Fleet(own.architecture, own.flat.double())
-        length = len(one.train)
+        length = len(one.standard)
         for name, value in _merge(trained.attributes[number * members : (number + 1) * members]):
             padded = isinstance(value, np.ndarray) and value.shape[-1:] == (len(train),)
             setattr(one.estimator, name, value[..., :length] if padded else value)
-        one.prepared.finish()
+        one.finish()
 
 
 def _train_members(estimator: NetworkClassifier, data: FleetData) -> Trained:

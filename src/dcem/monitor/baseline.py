@@ -22,7 +22,7 @@ from dcem.estimation.overlap import group_masks
 from dcem.estimation.periods import latest_rows
 from dcem.estimation.results import EVERYBODY, WITHHELD
 from dcem.metrics.estimate import Estimate
-from dcem.metrics.plain import from_plain, six_digits, to_plain
+from dcem.metrics.plain import six_digits
 from dcem.table.disclosure import THRESHOLD, few_people, people_of
 from dcem.table.encoder import Encoder, Encoding
 from dcem.table.known import known_words
@@ -148,15 +148,6 @@ class Baseline:
                 off, slope = dict(one.calibration_in_the_large), dict(one.calibration_slope)
                 return replace(self, judged=Judged(target, auc, off, slope))
         return self
-
-    def to_plain(self) -> dict[str, Any]:
-        """As JSON knows it."""
-        return to_plain(self)
-
-    @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> Baseline:
-        """What `to_plain` wrote."""
-        return from_plain(cls, plain)
 
 
 def counted_once(problem: SelectiveLabels) -> np.ndarray:

@@ -23,6 +23,7 @@ from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.results import Effect
 from dcem.hooks import above
 from dcem.methods import SelectiveClassifier
+from dcem.metrics.plain import from_plain, to_plain
 from dcem.monitor import Baseline, NewRows
 from dcem.saving.folder import CARD, PAGE, ModelFileError, SavedModel, save
 from dcem.table import Encoder, Roles, Source, UserTable
@@ -299,7 +300,7 @@ class TableModel:
         if self.baseline is not None:
             compared = comparison.methods if isinstance(comparison, TableComparison) else ()
             judged = next((m.judgements for m in compared if m.name == self.name), {})
-            described["baseline"] = self.baseline.judged_by(judged).to_plain()
+            described["baseline"] = to_plain(self.baseline.judged_by(judged))
         arrays: dict[str, np.ndarray] = {}
         if self.ends is not None:
             described["bounds"], arrays = self.ends.to_plain()
@@ -338,7 +339,7 @@ class TableModel:
                 {str(name): float(share) for name, share in described.get("missing", {}).items()},
                 str(described.get("why", "")),
                 None if start is None else Source(**start),
-                baseline=baseline and Baseline.from_plain(baseline),
+                baseline=baseline and from_plain(Baseline, baseline),
             )
             if "bounds" in described:
                 arrays, width = saved.table_arrays, len(made.encoder.feature_names)
