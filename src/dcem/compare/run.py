@@ -24,23 +24,9 @@ from typing import Any
 import numpy as np
 
 from dcem.cluster import connection
-from dcem.compare import caveats, findings
+from dcem.compare import caveats, findings, fitting
 from dcem.compare.bounds import about_bounds, compare_bounds
 from dcem.compare.deciders import about_deciders, judge_by_deciders
-from dcem.compare.fitting import (
-    Announce,
-    Part,
-    check_methods,
-    collected,
-    default_methods,
-    fit_and_score,
-    fold_parts,
-    joined_answers,
-    later_parts,
-    pooled_folds,
-    step_names,
-    what_it_does,
-)
 from dcem.compare.judge import Decision, Judge, testing_by_score
 from dcem.compare.lending import about_swaps, lent
 from dcem.compare.planted import planting
@@ -99,7 +85,7 @@ def compare_methods(
     data: Mapping[str, str] | None = None,
     encoder: Encoder | None = None,
     suspicious: Mapping[str, str] | None = None,
-    progress: Announce = lambda text: None,
+    progress: fitting.Announce = lambda text: None,
     backend: str = "local",
     address: str | None = None,
     lending: bool = False,
@@ -169,8 +155,8 @@ def compare_methods(
     known = truth if isinstance(truth, Mapping) else {} if truth is None else {"test": truth}
     oracles = test is not None and {"train", "validation"} <= known.keys()
     if methods is None:
-        methods = default_methods(problem.decider is not None)
-    names = check_methods(methods, oracles=oracles)
+        methods = fitting.default_methods(problem.decider is not None)
+    names = fitting.check_methods(methods, oracles=oracles)
     if planted == 1:  # `plant` would refuse it too, but after all the fitting
         raise InputError("One repetition of planted outcomes leaves no interval: give 2.")
     if bounds is not None:
@@ -195,7 +181,7 @@ def compare_methods(
     reference = REFERENCE if REFERENCE in names else names[0]
     usable = [name for name in names if not entry_of(name).needs_truth]
     with connection(backend, address) as ray:
-        fits = fit_and_score(names, parts, random_state, params, members=members, ray=ray)
+        fits = fitting.fit_and_score(names, parts, random_state, params, members=members, ray=ray)
         evaluator = Evaluator(
             judged,
             truth=split.truth,
@@ -218,13 +204,13 @@ def compare_methods(
                 progress=progress,
                 ray=ray,
             )
-        of_parts = collected(fits, names, len(parts), DOING, progress)
-        judging = step_names(JUDGING, len(names))
+        of_parts = fitting.collected(fits, names, len(parts), DOING, progress)
+        judging = fitting.step_names(JUDGING, len(names))
         progress(judging[0])
         largest = judged.group_names[int(np.bincount(judged.group).argmax())]
         judge = Judge(
             evaluator,
-            {name: pooled_folds(of, split.scored_in) for name, of in of_parts.items()},
+            {name: fitting.pooled_folds(of, split.scored_in) for name, of in of_parts.items()},
             reference,
             problem.reference_group or largest,
             Decision(threshold, None if threshold is not None else capacity),
@@ -232,7 +218,8 @@ def compare_methods(
             random_state,
         )
         effects = {
-            name: questions.answer(joined_answers(of, parts)) for name, of in of_parts.items()
+            name: questions.answer(fitting.joined_answers(of, parts))
+            for name, of in of_parts.items()
         }
         testing_effects = effects_on_testing(questions, evaluator.nuisances.testing_model, judged)
         columns = most_telling(testing_effects, effects)
@@ -329,7 +316,7 @@ class _Split:
     truth: np.ndarray | None  # of the judged [n], where somebody knows it
     fold: np.ndarray  # of the judged [n], for models of who is tested and what tests show
     scored_in: np.ndarray  # the part whose models score a row of the judged [n]
-    parts: Sequence[Part]
+    parts: Sequence[fitting.Part]
     words: str
     folds: int = 0
     block: np.ndarray | None = None  # of time, of each row of the table
@@ -342,7 +329,7 @@ def _crossed(
     if problem.time is None:
         fold = person_folds(problem, folds, random_state)
         words = f"{folds} folds of whole people"
-        return _Split(problem, truth, fold, fold, fold_parts(problem, fold), words, folds)
+        return _Split(problem, truth, fold, fold, fitting.fold_parts(problem, fold), words, folds)
     block = time_blocks(problem, folds)
     later = block > 0
     judged = problem.subset(later)
@@ -351,7 +338,7 @@ def _crossed(
         None if truth is None else truth[later],
         person_folds(judged, folds, random_state),
         block[later],
-        later_parts(problem, block),
+        fitting.later_parts(problem, block),
         f"{block.max()} blocks of time, each by models of all earlier rows",
         block=block,
     )
@@ -368,7 +355,7 @@ def _as_given(
     """Other people are judged, by models of all of the table."""
     truths = (known.get("train"), known.get("validation"))
     fold = person_folds(test, folds, random_state)
-    parts = [Part(problem, test, validation, truths)]
+    parts = [fitting.Part(problem, test, validation, truths)]
     return _Split(
         test, known.get("test"), fold, np.zeros(len(test), np.int64), parts, "people given"
     )
@@ -380,7 +367,7 @@ def _result(name: str, judge: Judge, withheld: Collection[str]) -> MethodResult:
     problem = evaluator.problem
     return MethodResult(
         name=name,
-        what_it_does=what_it_does(name),
+        what_it_does=fitting.what_it_does(name),
         in_short=METHODS[name].in_short,
         judgements={
             target: without_withheld(judge(name, target), withheld) for target in evaluator.masses
