@@ -44,7 +44,7 @@ N_POLICIES, N_PHASES = 34, 12
 N_PACKAGE_POLICIES, LOOKED_AT = 20, 5  # per table of a package, and how many columns they look at
 FEWEST_TESTS = 8  # of either result: with fewer there is nothing to learn
 TRAIN, TEST = 10_000, 20_000  # rows, at most
-SEED = 20_263  # policies and draws that were looked at before had other seeds
+SEED = 20_264  # policies and draws that were looked at before had other seeds
 DATA = os.environ.get("DCEM_DATA", ".")
 RECORDS = ("default", "default_packages")
 

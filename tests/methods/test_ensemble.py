@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,7 +23,8 @@ from dcem.methods.ensemble import (
     _shares,
     _stretched,
 )
-from dcem.methods.minibatches import _half_tested, loss_of_tested, mstep_slope
+from dcem.methods.minibatches import _half_tested, first_guess, loss_of_tested, mstep_slope
+from dcem.methods.tables import TrainingTable
 from dcem.table.labels import SelectiveLabels
 
 SMALL = {"steps": 120, "random_state": 0}
@@ -76,6 +78,38 @@ def test_batches_count_as_the_table_does():
 
 
 # -- weights and recalibration ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("flip", [False, True])
+@pytest.mark.parametrize(
+    ("rate", "trend", "told"),
+    [(0.03, 1.0, True), (0.03, 0.0, False), (0.03, -1.0, False), (0.3, 1.0, False)],
+)
+def test_networks_begin_at_even_odds_unless_tests_speak_clearly_against_it(rate, trend, told, flip):
+    rng = np.random.default_rng(0)
+    u = rng.normal(size=4000)  # log-odds of a test
+    y = (rng.random(4000) < expit(np.log(rate / (1 - rate)) + trend * u)).astype(float)
+    tested = (rng.random(4000) < expit(u)).astype(float)
+    y = np.where(tested == 1, 1 - y if flip else y, 0)
+    table = TrainingTable(u[:, None], y, tested, np.zeros(4000), np.ones(4000))
+    share = y[tested == 1].mean()
+    assert first_guess(table, u) == pytest.approx(np.log(share / (1 - share)) if told else 0)
+
+
+def test_the_rows_of_one_person_are_one_person_where_networks_begin():
+    u = np.repeat([2.0, 0.0, -2.0], [40, 400, 40])
+    y = np.zeros(480)
+    y[:20] = 1  # all of them of the first person
+    table = TrainingTable(u[:, None], y, np.ones(480), np.zeros(480), np.ones(480))
+    assert first_guess(table, u) < -2
+    assert first_guess(replace(table, person=np.repeat(np.arange(12), 40)), u) == 0
+
+
+def test_networks_of_a_rare_outcome_that_high_risks_are_tested_for_rank_the_others():
+    problem, truth = world(4000, risk=lambda X: 1.5 * X[:, 1] - 4, chance=lambda X: 4 * X[:, 1] - 2)
+    network = make("ensemble", parts=("network",), steps=300, random_state=0).fit_problem(problem)
+    score = network.predict_proba(problem.X)[:, 1]
+    assert dcem.metrics.auc(truth, score) > 0.7  # .62 from even odds
 
 
 def test_networks_count_more_than_tests_can_tell():

@@ -32,7 +32,14 @@ from dcem.estimation.folds import person_folds
 from dcem.estimation.influence import FEWEST_PEOPLE
 from dcem.learners import Sample, make_learner
 from dcem.learners.preprocess import Scaling
-from dcem.methods.minibatches import LearningRows, ScoredModel, Start, be_ready, fit_networks
+from dcem.methods.minibatches import (
+    LearningRows,
+    ScoredModel,
+    Start,
+    be_ready,
+    first_guess,
+    fit_networks,
+)
 from dcem.methods.support import with_group
 from dcem.methods.tables import TrainingTable
 from dcem.table.labels import SelectiveLabels
@@ -201,7 +208,8 @@ def fit_parts(
                 fit = partial(fit_networks, tell=tally.add)
             for stack in [each] if apart is None else [[k] for k in each]:
                 own = [inside[k] for k in stack], [places[k] for k in stack], asked
-                how = seed + stack[0], steps, start.of(stack) if start else None
+                begin_at = start.of(stack) if start else None, first_guess(table, z_tested)
+                how = seed + stack[0], steps, *begin_at
                 networks.append((apart or workers).submit(fit, *given, *own, *how))
         for part in others[len(early) :]:
             begin(part)

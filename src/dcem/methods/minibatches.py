@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from dcem.learners.learner import losses
 from dcem.learners.perceptron import HIDDEN, Perceptron, Schedule, Stack, shuffled, train
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 LARGEST_LOG_ODDS = 7.0  # of being tested
 TESTED_SHARE = 0.5  # of a batch, at least
 TWICE = np.float32(np.log(2))  # the M-step counts tested positives twice: undone for results
+RARE, CLEARLY = 0.1, 2.0  # a share of tests; standard errors of a trend
 STOPPED_BY = 5_000  # held-out tests of a network, at most
 
 
@@ -48,6 +49,25 @@ class LearningRows(NamedTuple):
             np.clip(testing, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS).astype(np.float32),
             table.get("evidence"),
         )
+
+
+def first_guess(table: TrainingTable, testing: np.ndarray) -> float:
+    """The log-odds at which networks begin, given everybody's log-odds of being tested `[n]`.
+
+    What they say first of people far from any test confirms itself, and the truth there is not
+    known. So they begin at even odds, unless tests speak clearly against it: where one result is
+    rare, and the rarer the less likely a test was, at the odds of the tests.
+    """
+    seen = table.tested > 0
+    y, weight = table.y[seen], table.weight[seen]
+    rate = np.average(y, weights=weight)
+    if not 0 < min(rate, 1 - rate) < RARE:
+        return 0.0
+    u = np.clip(testing[seen], -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
+    together = weight * (u - np.average(u, weights=weight)) * (y - rate)
+    people = together if table.person is None else np.bincount(table.person[seen], together)
+    errors = together.sum() / max(np.sqrt(people @ people), 1e-12)
+    return float(logit(rate)) if (errors if rate < 0.5 else -errors) > CLEARLY else 0.0
 
 
 class ScoredModel(NamedTuple):
@@ -79,6 +99,7 @@ def fit_networks(
     seed: int,
     steps: int,
     start: Start | None = None,
+    guess: float = 0.0,
     tell: Callable[[int], None] = lambda steps: None,
 ) -> list[ScoredModel]:
     """One network per fold, which does not learn from the rows inside it, and scores its `places`.
@@ -86,12 +107,14 @@ def fit_networks(
     Pseudo-labels are renewed every few steps, as in `dcem`; batches are drawn so that at least
     half of their rows are tested, and weights undo that. Held-out tested rows say when to stop; for
     networks with a `start`, those among them that they have not seen before. The inputs of the rows
-    are as `scaling` makes them; `tell` hears of steps that are done.
+    are as `scaling` makes them; without a `start`, networks begin near the log-odds `guess`; `tell`
+    hears of steps that are done.
     """
     inputs, y, tested, weight, u, evidence = rows
     log_untested = -np.logaddexp(0, u)
     seeds = [seed + k for k in range(len(inside))]
     stack = Stack.initial((inputs.shape[1], *HIDDEN, 1), seeds)
+    stack.biases[-1] += guess
     if start:
         stack.flat[:] = [one.stack.flat[0] for one in start.networks]
     teacher = Stack(stack.sizes, stack.flat.copy())
