@@ -348,4 +348,7 @@ def test_one_person_who_stands_for_many_and_ages_as_groups_are_pointed_out():
     few = frame.assign(patient=np.arange(N) % 15)  # many rows of each
     assert said(few, id="patient") == []
     assert any("77 different numbers" in one for one in said(frame, group=("age",)))
+    coded = frame.assign(race=np.where(np.arange(N) % 9 > 0, frame["race"].eq("A") + 1, 9))
+    assert any("race=9 under `missing`" in one for one in said(coded, group=("race",)))
+    assert said(coded, group=("race",), missing=("race=9",))[0].startswith("Group column 'race' is")
     assert any("'X' in all rows" in one for one in said(frame, group=("country",)))

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from dcem.table import Roles, propose_roles, read_table
-from dcem.table.columns import FAR_OFF, HIDDEN, guess_kind
+from dcem.table.columns import HIDDEN, guess_kind
 from dcem.table.messages import InputError
+from dcem.table.values import FAR_OFF
 
 N = 3000
 

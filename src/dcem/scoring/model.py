@@ -27,6 +27,7 @@ from dcem.metrics.plain import from_plain, to_plain
 from dcem.monitor import Baseline, NewRows
 from dcem.saving.folder import CARD, PAGE, ModelFileError, SavedModel, save
 from dcem.table import Encoder, Roles, Source, UserTable
+from dcem.table.dates import ISO
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.encoder import OTHER
 from dcem.text import counted, percent
@@ -197,11 +198,9 @@ class TableModel:
             share = cells / rows
             if encoding.kind != "category":
                 if share > STRANGE:
-                    what = {
-                        "date": "not such dates",
-                        "time": "not such times",
-                        "boolean": "neither yes nor no",
-                    }
+                    written = encoding.date_format or ISO
+                    form = f"not {encoding.kind}s of the form {written} as in training"
+                    what = {"date": form, "time": form, "boolean": "neither yes nor no"}
                     problem = what.get(encoding.kind, "not numbers")
                     notes.append(
                         f"{encoding.name}: {cells:,} cells are {problem}, counted as missing."

@@ -41,7 +41,6 @@ IN_TEXT = {  # what nearly all values are like -> what to say of them
         "two numbers in a cell, such as {!r}: in a column of its own each would be a number"
     ),
 }
-FAR_OFF = "far from all others"
 HIDDEN = "would be a number"
 FEW_WORDS = 0.05  # of the values of a column of numbers may be words, which count as missing
 FEW_ODD = 3  # words that may keep a column from being one of numbers
@@ -294,7 +293,7 @@ def _guess_number(
     clock = dates.disguise_note(found) if whole else ""
     named = len(found) > MOST_CODES and bool(CODE_NAME.search(name) or ID_NAME.search(name))
     said = LIKE_CODES * (whole and (named or _few_codes(name, found, counts)))
-    note = "; ".join(filter(None, [note, said, clock, _apart(name, found, counts)]))
+    note = "; ".join(filter(None, [note, said, clock, values.apart(name, found, counts)]))
     return Guess("number", share, len(found), Encoding(name, "number"), note)
 
 
@@ -307,30 +306,6 @@ def _few_codes(name: str, found: np.ndarray, counts: np.ndarray) -> bool:
         return False
     falling = bool((np.diff(counts[np.argsort(found)]) <= 0).all())
     return not (found.min() == 0 and falling)
-
-
-def _apart(name: str, found: np.ndarray, counts: np.ndarray) -> str:
-    """What to say of numbers that are often written for a missing one, far from all others.
-
-    -9 among ages, 97 to 99 among drinks per week: nothing below 1 % of the rows, where it does
-    little harm.
-    """
-    for side in (1, -1):
-        order = np.argsort(side * found)
-        for many in range(min(FEW_CODES, len(order) - 1), 0, -1):  # of them, at this end
-            end, rest = found[order[-many:]], found[order[:-many]]
-            written = [values.spell(float(value)) for value in end]
-            if not all(map(values.MISSING_CODE.fullmatch, written)):
-                continue
-            gap, spread = abs(end[0] - rest[-1]), abs(rest[-1] - rest[0])
-            is_next = gap == 1 and side > 0  # after 6 comes 7
-            apart = (gap > spread / 4 and not is_next) or (end[-1] < -6 and rest[-1] >= 0)
-            if apart and counts[order[-many:]].sum() >= 0.01 * counts.sum():
-                lies, it = ("lies", "it means") if many == 1 else ("lie", "they mean")
-                listed = ", ".join(f"{name}={value}" for value in written)
-                far = f"{', '.join(written)} {lies} {FAR_OFF}"
-                return f"{far}: list {listed} under `missing` if {it} that"
-    return ""
 
 
 LIKE_CODES = "taken as a quantity: `category` or `exclude` it if these are codes"

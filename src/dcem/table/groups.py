@@ -46,7 +46,7 @@ def check_groups(
     for column, text in columns:
         text = cells.code_names(text, column)
         _refuse_continuous(text, column, labels)
-        _mention_doubtful(text.values, column)
+        _mention_doubtful(text, column)
         named.append(_with_missing(text, column, labels))
     crossed, all_names = cross(named)
     present, codes = np.unique(crossed, return_inverse=True)
@@ -188,8 +188,13 @@ def _with_missing(
     return np.where(absent, len(text.values), text.codes), [*text.values, MISSING_LEVEL]
 
 
-def _mention_doubtful(names: Sequence[str], column: str) -> None:
+def _mention_doubtful(text: Coded, column: str) -> None:
     """Warn of levels that may be one group of people, or none."""
+    names = text.values
+    if cells.all_numbers(names) and (
+        note := cells.apart(column, cells.parsed(names), text.counts())
+    ):
+        notice(f"Group column {column!r}: {note}.")
     alike: dict[str, list[str]] = {}
     for name in names:
         alike.setdefault(cells.folded(name), []).append(name)

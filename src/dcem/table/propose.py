@@ -38,7 +38,7 @@ from dcem.table.candidates import (
     label_candidates,
     why_tested,
 )
-from dcem.table.columns import FAR_OFF, HIDDEN, LIKE_CODES, word_among_numbers
+from dcem.table.columns import HIDDEN, LIKE_CODES, word_among_numbers
 from dcem.table.load import UserTable, read_table
 from dcem.table.messages import (
     DataWarning,
@@ -390,7 +390,7 @@ def _left_out(
                 why[one.name] = f"It cannot serve as a feature: {one.note.split(';')[0]}."
         features = [one for one in read.columns if one.role == "feature" and one.name not in why]
         for one in features:
-            told = [n for n in one.note.split("; ") if FAR_OFF in n or HIDDEN in n]
+            told = [n for n in one.note.split("; ") if values.FAR_OFF in n or HIDDEN in n]
             yield from (f"{one.name!r}: {note}." for note in told)
         if codes := [one.name for one in features if LIKE_CODES in one.note]:
             yield (

@@ -49,6 +49,8 @@ WHOLE = re.compile(r"^-?(0|[1-9]\d*)\.0+$")  # "3.0", as floats are written
 ROUNDED = re.compile(r"^\d([.,]\d+)?[eE]\+?\d+$")  # "1.23457E+11", as spreadsheets show it
 CODE = re.compile(r"^0\d")  # "007": digits, but not a quantity
 MISSING_CODE = re.compile(r"-1|[+-]?(([789])\2*|9+[678])")  # "-9", "98", "777": perhaps no value
+FAR_OFF = "far from all others"
+MOST_MARKS = 12  # numbers at one end of a column that may stand for missing ones
 LARGEST_VALUE = (
     1e30  # a number beyond it is a slip or a mark for missing, and overflows what follows
 )
@@ -335,6 +337,30 @@ def limits_parsed(values: Sequence[str]) -> np.ndarray:
     if marked:
         found[marked] = parsed(UNIT.sub("", LIMIT.sub("", values[i])) for i in marked)
     return found
+
+
+def apart(name: str, found: np.ndarray, counts: np.ndarray) -> str:
+    """What to say of numbers that are often written for a missing one, far from all others.
+
+    -9 among ages, 97 to 99 among drinks per week: nothing below 1 % of the rows, where it does
+    little harm.
+    """
+    for side in (1, -1):
+        order = np.argsort(side * found)
+        for many in range(min(MOST_MARKS, len(order) - 1), 0, -1):  # of them, at this end
+            end, rest = found[order[-many:]], found[order[:-many]]
+            written = [spell(float(value)) for value in end]
+            if not all(map(MISSING_CODE.fullmatch, written)):
+                continue
+            gap, spread = abs(end[0] - rest[-1]), abs(rest[-1] - rest[0])
+            is_next = gap == 1 and side > 0  # after 6 comes 7
+            apart = (gap > spread / 4 and not is_next) or (end[-1] < -6 and rest[-1] >= 0)
+            if apart and counts[order[-many:]].sum() >= 0.01 * counts.sum():
+                lies, it = ("lies", "it means") if many == 1 else ("lie", "they mean")
+                listed = ", ".join(f"{name}={value}" for value in written)
+                far = f"{', '.join(written)} {lies} {FAR_OFF}"
+                return f"{far}: list {listed} under `missing` if {it} that"
+    return ""
 
 
 def yes_or_no(values: Sequence[str]) -> np.ndarray | None:
