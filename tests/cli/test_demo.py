@@ -61,8 +61,9 @@ def test_counts_are_those_of_the_task(task, comparison) -> None:
 
 
 def test_where_the_truth_is_known_it_is_what_could_not_have_been_known(comparison) -> None:
-    said = next(one.headline for one in comparison.warnings if one.key == "no-overlap")
-    assert said.startswith("Without the truth, what holds for everybody could not have been known")
+    said = next(one for one in comparison.warnings if one.key == "no-overlap")
+    assert said.headline.startswith("Without the truth, what holds for everybody could not have")
+    assert (said.severity, said.remedy) == ("note", "")  # the answer is the truth's
 
 
 def test_report_of_the_demo_is_that_of_a_comparison(task, comparison) -> None:

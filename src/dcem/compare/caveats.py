@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -49,13 +50,15 @@ def warn(
     overlap, share = comparison.overlap, comparison.overlap.effective_share
     if not overlap.estimable:
         sentence = f"What holds for everybody is not estimable here ({overlap.reason})."
+        text = "The numbers among the tested say nothing of people unlike them."
+        finding = found("no-overlap", sentence, text)
         if any(target.key == "truth" and target.available for target in comparison.targets):
             sentence = (
                 "Without the truth, what holds for everybody could not have been known here "
                 f"({overlap.reason})."
             )
-        text = "The numbers among the tested say nothing of people unlike them."
-        yield found("no-overlap", sentence, text)
+            finding = replace(finding, severity="note", headline=sentence, remedy="")
+        yield finding
     elif share < 0.2:
         sentence = (
             "A few tested people represent many: the effective sample size is "
