@@ -30,14 +30,7 @@ import numpy as np
 import pandas as pd
 
 from dcem.cluster import connection
-from dcem.compare.fitting import (
-    Announce,
-    collected,
-    fit_and_score,
-    fold_parts,
-    pooled_folds,
-    what_it_does,
-)
+from dcem.compare import fitting
 from dcem.compare.judge import Ranks, auc_of_group
 from dcem.compare.results import Standing
 from dcem.compare.run import DOING, FLOOR, JUDGING, MAX_ROWS
@@ -205,7 +198,7 @@ def compare_found(
     random_state: int = 0,
     params: Mapping[str, Any] | None = None,
     data: Mapping[str, str] | None = None,
-    progress: Announce = lambda text: None,
+    progress: fitting.Announce = lambda text: None,
     backend: str = "local",
     address: str | None = None,
 ) -> FoundComparison:
@@ -232,11 +225,11 @@ def compare_found(
     problem = problem.subset(rows)
     fold = person_folds(problem, folds, random_state)
     with connection(backend, address) as ray:
-        fits = fit_and_score(
-            names, fold_parts(problem, fold), random_state, params, members=members, ray=ray
+        fits = fitting.fit_and_score(
+            names, fitting.fold_parts(problem, fold), random_state, params, members=members, ray=ray
         )
-        of_parts = collected(fits, names, folds, DOING, progress)
-    scored = {name: pooled_folds(of, fold) for name, of in of_parts.items()}
+        of_parts = fitting.collected(fits, names, folds, DOING, progress)
+    scored = {name: fitting.pooled_folds(of, fold) for name, of in of_parts.items()}
     progress(JUDGING)
     people = People.of(problem)
     model = fit_found(problem, fold)
@@ -273,7 +266,7 @@ def compare_found(
         made.append(
             FoundMethod(
                 name,
-                what_it_does(name),
+                fitting.what_it_does(name),
                 METHODS[name].in_short,
                 ranks.auc(name),
                 areas,

@@ -15,15 +15,7 @@ from dcem.estimation.conformal import SET_LEVEL, Coverage
 from dcem.estimation.results import EVERYBODY
 from dcem.report import document as doc
 from dcem.report.compare_tables import code
-from dcem.report.figures.panels import (
-    group_line,
-    hover,
-    key,
-    line,
-    log_marks,
-    share_marks,
-    shortened,
-)
+from dcem.report.figures import panels
 from dcem.report.style import ACCENT, FAINT, INK, WARN, Drawing, in_style, new_axes
 from dcem.text import number, percent
 
@@ -152,14 +144,14 @@ def undecided_figure(found: Bounds) -> Drawing | None:
     if not names:
         return None
     grouped = len(found.shares) > 1
-    looks = {name: group_line(i - 1) for i, name in enumerate(found.shares) if i}
+    looks = {name: panels.group_line(i - 1) for i, name in enumerate(found.shares) if i}
     looks[EVERYBODY] = {"color": INK, "ls": "--" if grouped else "-"}
     drawn = [name for name in names if name == EVERYBODY or list(looks).index(name) < 8]
     figure, ax = new_axes(7.6, 3.8)
     for name in drawn:
         ax.plot(found.gammas, found.shares[name].open, lw=2, **looks[name])
     ax.axvline(found.stated, color=WARN, lw=1.2, ls="--")
-    log_marks(ax, (1, 1.5, 2, 3, 5, 10), 1, found.gammas[-1])
+    panels.log_marks(ax, (1, 1.5, 2, 3, 5, 10), 1, found.gammas[-1])
     ax.set_ylim(0, 1)
     for name in drawn:
         share = found.shares[name].open
@@ -167,13 +159,15 @@ def undecided_figure(found: Bounds) -> Drawing | None:
             f"{name}: of {percent(s)} one cannot say at a strength of {g:g}"
             for g, s in zip(found.gammas, share, strict=True)
         ]
-        hover(ax, found.gammas, share, texts)
+        panels.hover(ax, found.gammas, share, texts)
     ax.set(
         xlabel="strength of the unmeasured: largest odds ratio",
         ylabel="people of whom one cannot say",
     )
-    share_marks(ax.yaxis)
-    key([line(shortened(name), lw=2.2, **looks[name]) for name in drawn], figure)
+    panels.share_marks(ax.yaxis)
+    panels.key(
+        [panels.line(panels.shortened(name), lw=2.2, **looks[name]) for name in drawn], figure
+    )
     every = found.shares[EVERYBODY].open
     return Drawing(
         figure,
@@ -202,8 +196,8 @@ def limits_figure(found: Bounds) -> Drawing | None:
         f"risk {percent(r)}, between {percent(low)} and {percent(high)}"
         for r, low, high in zip(wide.risk, wide.low, wide.high, strict=True)
     ]
-    hover(ax, place, wide.risk, texts)
-    share_marks(ax.xaxis, ax.yaxis)
+    panels.hover(ax, place, wide.risk, texts)
+    panels.share_marks(ax.xaxis, ax.yaxis)
     inner = "; darker, at 1" if (narrow.high > narrow.low).any() else ""
     return Drawing(
         figure,

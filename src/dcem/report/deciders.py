@@ -13,7 +13,7 @@ from dcem.estimation.deciders import DeciderEffect, Variation
 from dcem.estimation.instrument import DECIDERS_ASSUMPTION, LEVELS, Ends
 from dcem.report import document as doc
 from dcem.report.compare_tables import code
-from dcem.report.figures.panels import share_marks, shortened
+from dcem.report.figures import panels
 from dcem.report.style import ACCENT, FAINT, INK, MUTED, Drawing, in_style, new_figure, tell
 from dcem.text import capitalised, decimal, p_value, percent, points
 
@@ -228,7 +228,7 @@ def effects(audit: Audit) -> Drawing | None:
         right.plot(ends, [slope.value * end for end in ends], color=INK, lw=1.2)
     right.set_xlabel("share tested, likewise")
     right.set_ylabel("share found positive, likewise")
-    share_marks(left.yaxis, right.xaxis, right.yaxis)
+    panels.share_marks(left.yaxis, right.xaxis, right.yaxis)
     spread = found.testing.deviation
     return Drawing(
         figure,
@@ -254,7 +254,7 @@ def _names(ax: Any, shown: Sequence[DeciderEffect]) -> None:
         low = place < len(shown) / 2
         end = one.shrunken.high if low else one.shrunken.low
         ax.annotate(
-            shortened(one.decider), (place, end), xytext=(0, 5 if low else -5),
+            panels.shortened(one.decider), (place, end), xytext=(0, 5 if low else -5),
             textcoords="offset points", rotation=90, ha="center", va="bottom" if low else "top",
             fontsize=8.5, color=INK,
         )  # fmt: skip

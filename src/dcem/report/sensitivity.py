@@ -14,7 +14,7 @@ from dcem.audit.sensitivity import Breakdown
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 from dcem.report import document as doc
-from dcem.report.figures.panels import GroupStyles, hover, line, log_marks, share_marks
+from dcem.report.figures import panels
 from dcem.report.style import ACCENT, INK, MUTED, WARN, Drawing, in_style, new_axes
 from dcem.text import decimal, number, percent, ratio
 
@@ -152,7 +152,7 @@ def draw_testing(audit: Audit) -> Drawing | None:
             )  # fmt: skip
     ax.set_xlabel("strength of an unmeasured cause: partial R² with group and with testing, in %")
     ax.set_ylabel("difference that could remain")
-    share_marks(ax.yaxis)
+    panels.share_marks(ax.yaxis)
     return Drawing(
         figure,
         "sensitivity-testing",
@@ -176,7 +176,7 @@ def draw_prevalence(audit: Audit) -> Drawing | None:
     found = audit.prevalence_sensitivity
     if found is None:
         return None
-    groups = GroupStyles(audit)
+    groups = panels.GroupStyles(audit)
     everybody: dict[str, Any] = {"color": INK, "ls": "--" if audit.grouped else "-"}
     looks = {EVERYBODY: everybody} | groups.look
     curves = {n: c for n, c in found.curves.items() if n in looks and not c.reason}
@@ -202,10 +202,10 @@ def draw_prevalence(audit: Audit) -> Drawing | None:
             f"ratio of {ratio(gamma)}"
             for gamma, *share in points
         ]
-        hover(ax, found.gamma, curve.value, texts)
+        panels.hover(ax, found.gamma, curve.value, texts)
     ax.set_ylabel("prevalence")
-    share_marks(ax.yaxis)
-    groups.key(figure, curves, [line(audit.whom, **everybody)])
+    panels.share_marks(ax.yaxis)
+    groups.key(figure, curves, [panels.line(audit.whom, **everybody)])
     b = found.breakdown
     if 1 < b.value <= found.gamma[-1] and not audit.known:
         _mark(ax, b.value, f"breakdown {ratio(b.value)}")
@@ -266,7 +266,7 @@ def draw_performance(audit: Audit) -> Drawing | None:
 
 def _odds_axis(ax: Any, values: np.ndarray) -> None:
     marks = [m for m in (0.1, 0.2, 0.5, 1, 2, 5, 10) if values[0] * 0.99 <= m <= values[-1] * 1.01]
-    log_marks(ax, marks, values[0], values[-1])
+    panels.log_marks(ax, marks, values[0], values[-1])
     ax.set_xlabel("odds ratio between untested and tested people with the same features")
 
 

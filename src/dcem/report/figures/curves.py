@@ -7,16 +7,7 @@ import numpy as np
 from dcem.compare.results import Judgement, TableComparison
 from dcem.estimation.results import EVERYBODY, Target
 from dcem.report.document import in_sentence
-from dcem.report.figures.panels import (
-    DASHED,
-    GroupStyles,
-    diagonal,
-    hover,
-    line,
-    panels,
-    plain_marks,
-    thinned,
-)
+from dcem.report.figures import panels
 from dcem.report.style import ACCENT, FAINT, GRID, INK, MUTED, Drawing, in_style
 from dcem.text import estimated, number, percent
 
@@ -33,13 +24,13 @@ def roc_curves(comparison: TableComparison, target: Target) -> Drawing | None:
     judged = _judged(comparison, target, "roc_curves")
     if not judged:
         return None
-    groups = GroupStyles(comparison)
+    groups = panels.GroupStyles(comparison)
     several = len(groups.names) > 1
     drawn: set[str] = set()
-    figure, axes = panels(list(judged), "false positive rate", "true positive rate")
+    figure, axes = panels.side_by_side(list(judged), "false positive rate", "true positive rate")
     for ax, one in zip(axes, judged.values(), strict=True):
-        diagonal(ax)
-        curves = {name: thinned(curve) for name, curve in one.roc_curves.items()}
+        panels.diagonal(ax)
+        curves = {name: panels.thinned(curve) for name, curve in one.roc_curves.items()}
         if one.gap_pair is not None and set(one.gap_pair) <= set(curves):
             first, second = (curves[name] for name in one.gap_pair)
             grid = np.union1d(first.fpr, second.fpr)
@@ -59,7 +50,7 @@ def roc_curves(comparison: TableComparison, target: Target) -> Drawing | None:
                 f"{name}: true positive rate {percent(tpr)}, false positive rate {percent(fpr)}"
                 for fpr, tpr in zip(AT, rates, strict=True)
             ]
-            hover(ax, AT, rates, labels)
+            panels.hover(ax, AT, rates, labels)
         ax.text(0.97, 0.14, f"AUC {number(one.auc.value)}", ha="right", fontsize=9.5)
         if several:
             gap = number(one.roc_gap.value) if one.roc_gap.estimable else "not estimable"
@@ -85,14 +76,14 @@ def calibration_curves(comparison: TableComparison, target: Target) -> Drawing |
     judged = _judged(comparison, target, "calibration_curves")
     if not judged:
         return None
-    groups = GroupStyles(comparison)
+    groups = panels.GroupStyles(comparison)
     curves = [c for one in judged.values() for c in one.calibration_curves.values()]
     most = [max(c.predicted.max(), min(c.observed.max(), 1.0)) for c in curves if len(c.predicted)]
     end = min(1.0, 1.08 * float(max(most, default=1.0)))
     drawn: set[str] = set()
-    figure, axes = panels(list(judged), "predicted risk", "estimated risk")
+    figure, axes = panels.side_by_side(list(judged), "predicted risk", "estimated risk")
     for ax, one in zip(axes, judged.values(), strict=True):
-        diagonal(ax, end)
+        panels.diagonal(ax, end)
         for name, points in one.calibration_curves.items():
             if name in groups.look and len(points.predicted) > 1:
                 drawn.add(name)
@@ -111,14 +102,14 @@ def calibration_curves(comparison: TableComparison, target: Target) -> Drawing |
                 labels = [
                     f"{whose}: predicted {percent(p)}, estimated {percent(o)}" for p, o in seen
                 ]
-                hover(ax, points.predicted, points.observed, labels)
-        plain_marks(ax.xaxis, ax.yaxis)
+                panels.hover(ax, points.predicted, points.observed, labels)
+        panels.plain_marks(ax.xaxis, ax.yaxis)
         if one.calibration_error.estimable:
             found = one.calibration_error
             error, _ = estimated(found.value, found.low, found.high, "error")
             ax.text(0.97, 0.04, f"error {error}", ha="right", transform=ax.transAxes)
     everybody_look = {"color": INK, "marker": "o", "ms": 4.5, "lw": 1.4}
-    groups.key(figure, drawn, [line("all together, with interval", **everybody_look)])
+    groups.key(figure, drawn, [panels.line("all together, with interval", **everybody_look)])
     return Drawing(
         figure,
         f"calibration-{target.key}",
@@ -141,7 +132,7 @@ def decision_curves(comparison: TableComparison, target: Target) -> Drawing | No
     judged = _judged(comparison, target, "decision_curves")
     if not judged:
         return None
-    groups = GroupStyles(comparison)
+    groups = panels.GroupStyles(comparison)
     drawn = [one.decision_curves[EVERYBODY] for one in judged.values()]
     by_group = [
         {name: curve for name, curve in one.decision_curves.items() if name in groups.look}
@@ -153,13 +144,13 @@ def decision_curves(comparison: TableComparison, target: Target) -> Drawing | No
     bottom = min(-0.1 * top, *(float(np.nanmin([*c.net_benefit, 0.0])) for c in lines))
     left, right = (f(float(f(c.threshold)) for c in drawn) for f in (min, max))
     reference, *_ = drawn
-    figure, axes = panels(list(judged), "risk at which one acts", "net benefit", 2.6)
+    figure, axes = panels.side_by_side(list(judged), "risk at which one acts", "net benefit", 2.6)
     for ax, curve, parts in zip(axes, drawn, by_group, strict=True):
         x = curve.threshold
         ax.axhline(0, color=FAINT, lw=1)
         for name, part in parts.items():
             ax.plot(x, part.net_benefit, **groups.look[name], lw=1.2, alpha=0.9)
-        ax.plot(x, curve.treat_all, color=MUTED, lw=1.2, ls=DASHED)
+        ax.plot(x, curve.treat_all, color=MUTED, lw=1.2, ls=panels.DASHED)
         if curve is not reference:
             ax.plot(reference.threshold, reference.net_benefit, color=MUTED, lw=1.2)
         ax.fill_between(x, curve.low, curve.high, color=ACCENT, alpha=0.22, lw=0)
@@ -169,13 +160,13 @@ def decision_curves(comparison: TableComparison, target: Target) -> Drawing | No
             some = slice(None, None, -(-len(x) // 6))
             seen = zip(x[some], part.net_benefit[some], strict=True)
             labels = [f"{name}: net benefit {number(b)}, acting from {percent(a)}" for a, b in seen]
-            hover(ax, x[some], part.net_benefit[some], labels)
+            panels.hover(ax, x[some], part.net_benefit[some], labels)
         ax.grid(axis="y", color=GRID)
-        plain_marks(ax.xaxis, ax.yaxis)
+        panels.plain_marks(ax.xaxis, ax.yaxis)
     entries = [
-        line("the method, all together", color=ACCENT, lw=2.2),
-        line(f"{next(iter(judged))}, for reference", color=MUTED, lw=1.2),
-        line("act on everybody", color=MUTED, lw=1.2, ls=DASHED),
+        panels.line("the method, all together", color=ACCENT, lw=2.2),
+        panels.line(f"{next(iter(judged))}, for reference", color=MUTED, lw=1.2),
+        panels.line("act on everybody", color=MUTED, lw=1.2, ls=panels.DASHED),
     ]
     named = {name for curves in by_group for name in curves}
     groups.key(figure, named, entries)

@@ -17,7 +17,7 @@ MOST_GROUPS = 8  # lines that an eye can tell apart; the largest groups are draw
 DASHED = (0, (4, 3))
 
 
-def panels(
+def side_by_side(
     titles: Sequence[str], xlabel: str, ylabel: str, height: float | None = None
 ) -> tuple[Any, list[Any]]:
     """A figure with a panel for each title on common axes, in rows of up to four.

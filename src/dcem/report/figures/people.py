@@ -14,16 +14,7 @@ from dcem.estimation.overlap import HARDLY
 from dcem.estimation.results import EVERYBODY, Histogram
 from dcem.metrics.estimate import Estimate
 from dcem.report.document import in_sentence
-from dcem.report.figures.panels import (
-    DASHED,
-    GroupStyles,
-    diagonal,
-    named_rows,
-    panels,
-    plain_marks,
-    share_marks,
-    shortened,
-)
+from dcem.report.figures import panels
 from dcem.report.style import (
     ACCENT,
     FAINT,
@@ -43,7 +34,7 @@ from dcem.text import decimal, number, percent
 @in_style
 def tested_by_risk(
     lines: Mapping[str, tuple[np.ndarray, RiskCurve | TestingByScore]],
-    groups: GroupStyles,
+    groups: panels.GroupStyles,
     name: str,
     title: str,
     whose: str,
@@ -68,7 +59,7 @@ def tested_by_risk(
         tell(drawn, [f"{group}: {percent(t)} tested at a risk of {percent(r)}" for r, t in points])
     ax.set(xlabel=f"risk that {whose}", ylabel="share tested")
     ax.set_ylim(bottom=0)
-    share_marks(ax.xaxis, ax.yaxis)
+    panels.share_marks(ax.xaxis, ax.yaxis)
     ax.grid(axis="y")
     if len(groups.names) > 1:
         groups.key(figure, shown)
@@ -85,7 +76,7 @@ def risk_figure(audit: Audit) -> Drawing | None:
     """Share tested against predicted risk."""
     return tested_by_risk(
         {curve.group: (curve.risk, curve) for curve in audit.risk_curves},
-        GroupStyles(audit),
+        panels.GroupStyles(audit),
         "risk",
         "Testing against risk",
         "the features predict",
@@ -99,7 +90,7 @@ def who_is_tested(comparison: TableComparison, method: MethodResult) -> Drawing 
     """The share tested against the risk that a method predicts."""
     return tested_by_risk(
         {group: (one.score, one) for group, one in method.testing_by_score.items()},
-        GroupStyles(comparison),
+        panels.GroupStyles(comparison),
         f"testing-{method.name}",
         f"Who is tested at equal risk, by {method.name}",
         f"{method.name} predicts",
@@ -112,7 +103,7 @@ def who_is_tested(comparison: TableComparison, method: MethodResult) -> Drawing 
 @in_style
 def overlap_figure(audit: Audit) -> Drawing | None:
     """Distribution of the testing probabilities, one panel per group."""
-    groups = GroupStyles(audit)
+    groups = panels.GroupStyles(audit)
     names = [n for n, o in audit.overlap.items() if n in groups.look and o.histogram.any()]
     names = names if audit.grouped or not audit.overlap else [EVERYBODY]
     if not names:
@@ -132,7 +123,7 @@ def overlap_figure(audit: Audit) -> Drawing | None:
         ax.set_ylim(0, max(found.histogram.max(), 1e-9) * 1.05)
         ax.set_xlim(0, edges[-1])
         share = found.under[HARDLY]
-        beside = shortened(name)
+        beside = panels.shortened(name)
         beside += "" if isnan(share) else f"\n{percent(share, 1)} under 1 %"
         ax.text(1.01, 0.5, beside, transform=ax.transAxes, va="center", fontsize=9.5, color=INK)
     axes[-1].set_xticks(places, [f"{100 * mark:g} %" for mark in marks])
@@ -166,7 +157,7 @@ def calibration_figure(audit: Audit) -> Drawing | None:
         return None
     figure, ax = new_axes(5.2, 4.4)
     most = max(found.high.max(), found.predicted.max()) * 1.05
-    diagonal(ax, most)
+    panels.diagonal(ax, most)
     ax.vlines(found.predicted, found.low, found.high, color=ACCENT, lw=2)
     (points,) = ax.plot(found.predicted, found.observed, "o", color=ACCENT, ms=5.5)
     tell(
@@ -177,7 +168,7 @@ def calibration_figure(audit: Audit) -> Drawing | None:
         ],
     )
     ax.set(xlim=(0, most), ylim=(0, most), xlabel="predicted share tested", ylabel="share tested")
-    share_marks(ax.xaxis, ax.yaxis)
+    panels.share_marks(ax.xaxis, ax.yaxis)
     return Drawing(
         figure,
         "calibration",
@@ -194,8 +185,10 @@ def calibration_figure(audit: Audit) -> Drawing | None:
 @in_style
 def probability_figure(comparison: TableComparison) -> Drawing:
     """The estimated probability of being tested, group by group."""
-    shown, groups = comparison.overlap, GroupStyles(comparison)
-    figure, (ax,) = panels([""], "estimated probability of being tested", "share of the group", 2.9)
+    shown, groups = comparison.overlap, panels.GroupStyles(comparison)
+    figure, (ax,) = panels.side_by_side(
+        [""], "estimated probability of being tested", "share of the group", 2.9
+    )
     drawn = _stairs(ax, comparison.probability, groups)
     groups.key(figure, drawn)
     said = (
@@ -224,7 +217,7 @@ _KINDS = (
 @in_style
 def prevalence_figure(audit: Audit) -> Drawing | None:
     """Every estimate of every group, with the limits behind them."""
-    groups = GroupStyles(audit)
+    groups = panels.GroupStyles(audit)
     shown = [p for p in audit.prevalence if p.group == EVERYBODY or p.group in groups.look]
     shown = [p for p in shown if p.recorded.estimable]
     if not shown:
@@ -244,9 +237,9 @@ def prevalence_figure(audit: Audit) -> Drawing | None:
             look = {"color": colour, "mfc": hollow, "ms": 6, "label": unnamed.pop(kind, None)}
             (drawn,) = ax.plot(estimate.value, at, marker, **look)
             tell(drawn, [f"{item.group}, {label}: {in_sentence(estimate, 'percent')}"])
-    named_rows(ax, [p.group for p in shown])
+    panels.named_rows(ax, [p.group for p in shown])
     ax.set_xlim(0, 1)
-    share_marks(ax.xaxis)
+    panels.share_marks(ax.xaxis)
     figure.legend(loc="outside upper left", ncols=2, fontsize=9.5)
     return Drawing(
         figure,
@@ -269,9 +262,9 @@ def pseudo_label_figure(comparison: TableComparison) -> Drawing | None:
     methods = {m.name: m.pseudo_labels for m in comparison.methods if m.pseudo_labels is not None}
     if not methods:
         return None
-    groups = GroupStyles(comparison)
+    groups = panels.GroupStyles(comparison)
     labels = ("label filled in for the untested", "share of the untested")
-    figure, axes = panels(list(methods), *labels, 2.6)
+    figure, axes = panels.side_by_side(list(methods), *labels, 2.6)
     drawn = set().union(
         *(_stairs(ax, shares, groups) for ax, shares in zip(axes, methods.values(), strict=True))
     )
@@ -305,7 +298,7 @@ def em_history(name: str, history: FitHistory) -> Drawing:
             points = zip(steps, loss, strict=True)
             tell(drawn, [f"{split}: {number(value)} at iteration {step}" for step, value in points])
     figure.legend(loc="outside lower left", labelcolor="linecolor", ncols=3, fontsize=9.5)
-    ax.axvline(history.kept, color=WARN, lw=1.2, ls=DASHED)
+    ax.axvline(history.kept, color=WARN, lw=1.2, ls=panels.DASHED)
     ax.set(xlabel="EM iteration", ylabel="loss")
     ax.margins(x=0.02)
     ax.grid(axis="y", color=GRID)
@@ -321,7 +314,7 @@ def em_history(name: str, history: FitHistory) -> Drawing:
     )
 
 
-def _stairs(ax: Any, histogram: Histogram, groups: GroupStyles) -> set[str]:
+def _stairs(ax: Any, histogram: Histogram, groups: panels.GroupStyles) -> set[str]:
     """Draw the groups of whom most people are in bins that may be shown; which ones these are."""
     drawn = {name for name in groups.look if histogram.share.get(name, np.zeros(1)).sum() > 0.6}
     for name in groups.look:
@@ -329,8 +322,8 @@ def _stairs(ax: Any, histogram: Histogram, groups: GroupStyles) -> set[str]:
             ax.stairs(histogram.share[name], histogram.edges, **groups.look[name], lw=1.7)
     ax.set_xlim(0, 1)
     ax.grid(axis="y", color=GRID)
-    plain_marks(ax.xaxis)
-    share_marks(ax.yaxis)
+    panels.plain_marks(ax.xaxis)
+    panels.share_marks(ax.yaxis)
     return drawn
 
 
