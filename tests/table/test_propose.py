@@ -420,3 +420,11 @@ def test_an_outcome_in_words_is_asked_for_and_kept(draw):
     assert any(HIDDEN in doubt for doubt in propose_roles(units).doubts)
     gaps = pd.DataFrame({"x": draw.normal(size=500), "case": draw.choice([0, 1, np.nan], 500)})
     assert any("It may be 'case'" in doubt for doubt in propose_roles(gaps).doubts)
+
+
+def test_the_weight_of_a_survey_is_proposed_where_everybody_has_one(draw):
+    frame = pd.DataFrame({"fnlwgt": draw.integers(9000, 90_000, 400), "x": draw.normal(size=400)})
+    frame["y"] = draw.choice([0, 1, np.nan], 400)
+    assert propose_roles(frame).roles["weight"] == "fnlwgt"
+    gaps = frame.assign(fnlwgt=frame["fnlwgt"].where(frame.index > 9))
+    assert "weight" not in propose_roles(gaps).roles

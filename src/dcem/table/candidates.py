@@ -83,7 +83,10 @@ ROLE_NAMES = {  # roles whose name a column carries, and why it is taken
         "Named like the probability with which tests were drawn.",
     ),
     "weight": (
-        re.compile(r"^(sample|survey|sampling|case)_?(weight|wt)s?$|^(p|s)?weights?_?(survey)$"),
+        re.compile(
+            r"^(sample|survey|sampling|case)_?(weight|wt)s?$|^(p|s)?weights?_?(survey)$"
+            r"|^(fnl_?wgt|final_?(wt|wgt|weight)|pweight|perwt|wt(mec|int)\w*|llcpwt)$"
+        ),
         "Named like the weight of a row.",
     ),
 }

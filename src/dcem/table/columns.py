@@ -308,7 +308,7 @@ def _few_codes(name: str, found: np.ndarray, counts: np.ndarray) -> bool:
     return not (found.min() == 0 and falling)
 
 
-LIKE_CODES = "taken as a quantity: `category` or `exclude` it if these are codes"
+LIKE_CODES = "a quantity? `category` if these are codes"
 _IDENTIFIER = "looks like an identifier; list it under `include` to keep it"
 
 

@@ -322,7 +322,7 @@ def _no_label(seen: Sequence[NamedColumn], likely: Sequence[NamedColumn]) -> str
 def _propose_named(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Suggestions:
     """Columns that carry the name of a role, or plainly a survey's weight."""
     for role, (pattern, why) in ROLE_NAMES.items():
-        for column in [c for c in seen if pattern.search(c.words)][:1]:
+        for column in [c for c in seen if pattern.search(c.words) and c.known.all()][:1]:
             yield Suggestion(role, column.name, why)
 
 
