@@ -132,6 +132,16 @@ def test_each_mark_stands_beside_what_it_is_of(write) -> None:
     assert write is markdown or re.search(r"caution\W+Yes", first)
 
 
+def test_in_a_narrow_window_what_has_nothing_beside_it_has_no_second_column() -> None:
+    """AUC has no limit of chance; the gap has."""
+    number = doc.estimate(Estimate(0.5, 0.4, 0.6))
+    row = doc.DotRow("a method", (number, number), (doc.NOTHING, doc.estimate(0.07)))
+    picture = doc.Dots("Picture", ("AUC", "gap"), (row,), "", "limit of chance")
+    section = doc.Section("one", "One", (picture,))
+    shown = terminal(doc.Document("Title", "", None, None, (section,)), 50)
+    assert (shown.count("AUC"), shown.count("gap"), shown.count(".070")) == (1, 2, 1)
+
+
 def test_a_reason_is_told_once_in_a_section() -> None:
     lacking = doc.table("", ("group", "AUC"), [("a", doc.Missing("too few")), ("b", "1")])
     made = [doc.Section(key, key, (lacking, lacking)) for key in ("one", "two")]

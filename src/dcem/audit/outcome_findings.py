@@ -20,7 +20,7 @@ from dcem.audit.sensitivity import Breakdown
 from dcem.estimation.bounds import starting_odds
 from dcem.estimation.findings import Finding
 from dcem.table.imperfect import TEST_ASSUMPTION
-from dcem.text import capitalised, number, p_value, percent, ratio
+from dcem.text import capitalised, group, number, p_value, percent, ratio
 
 FRAGILE = 1.5  # an odds ratio that unrecorded causes reach easily
 NEAR = 0.7  # a ratio of two groups' sensitivities that nobody need be surprised at
@@ -60,15 +60,16 @@ def about_yields(audit: Audit) -> Iterator[Finding]:
         return
     if any(item.p_value < CLEAR_P for item in usable):
         rates = {item.group: item.rate for item in audit.yields if item.rate.estimable}
-        shown = ", ".join(f"{name} {percent(e.value)}" for name, e in rates.items())
+        shown = ", ".join(f"{group(name)}: {percent(e.value)}" for name, e in rates.items())
         yield audit_finding(
             "yields-differ",
             "note",
             "yield",
             "Tests are positive more often in some groups",
-            f"{shown}. A difference in these rates alone is not yet bias: they average over "
-            "everybody tested, not over those at the margin, and groups whose risk is distributed "
-            "differently have different rates under one and the same rule (infra-marginality).",
+            f"{capitalised(shown, rates)}. A difference in these rates alone is not yet bias: they "
+            "average over everybody tested, not over those at the margin, and groups whose risk is "
+            "distributed differently have different rates under one and the same rule "
+            "(infra-marginality).",
             tuple(rates),
             rates=rates,
         )

@@ -11,7 +11,7 @@ import typer
 from dcem.cli import _table_options as options
 from dcem.cli._progress import counting
 from dcem.table.roles import LIST, WILDCARDS, spelled_out
-from dcem.text import counted, percent
+from dcem.text import counted, duration, percent
 
 
 def predict(
@@ -100,8 +100,7 @@ def predict(
     seconds = time.perf_counter() - started
     rows, unlike = done.rows, done.unlike_tested
     console.print(
-        f"Scored {counted(rows, 'row')} in {seconds:.1f} seconds "
-        f"({rows / seconds:,.0f} per second)."
+        f"Scored {counted(rows, 'row')} in {duration(seconds)} ({rows / seconds:,.0f} per second)."
     )
     for note in done.notes:
         console.print("[yellow]warning:[/yellow]", escape(say(note)), soft_wrap=True)

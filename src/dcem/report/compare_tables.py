@@ -13,7 +13,7 @@ from dcem.compare.results import MethodResult, TableComparison, estimates, shown
 from dcem.estimation.measures import WHEN_ACTING
 from dcem.estimation.results import EVERYBODY
 from dcem.report import document as doc
-from dcem.text import percent
+from dcem.text import group, percent
 
 
 def main_pair(comparison: TableComparison) -> tuple[str, str] | None:
@@ -108,6 +108,8 @@ def _first_shown(comparison: TableComparison) -> list[Key]:
 def _caption(comparison: TableComparison, key: Key) -> str:
     metric, of = key
     whose = percent(of) if isinstance(of, float) else "all together" if of == EVERYBODY else of
+    if isinstance(of, tuple):
+        whose = tuple(map(group, of))
     caption = CAPTIONS[metric][0].format(of=whose, **vars(comparison))
     return caption + " (the two largest groups)" * (of == main_pair(comparison) is not None)
 

@@ -150,12 +150,16 @@ class Writer:
                 self._reasons(rows)
                 break
         else:
-            columns, none = ("", *what.columns), (doc.NOTHING,) * len(what.columns)
+            columns = ("", *what.columns)
             self._table(columns, tuple((row.label, *row.values) for row in what.rows))
-            if any(map(what.compared, range(len(what.columns)))):
+            compared = [place for place in range(len(what.columns)) if what.compared(place)]
+            if compared:
                 self._say(capitalised(what.reference), "dim")
+                none = (doc.NOTHING,) * len(what.columns)
+                beside = [(row.label, row.references or none) for row in what.rows]
                 self._table(
-                    columns, tuple((row.label, *(row.references or none)) for row in what.rows)
+                    ("", *(what.columns[place] for place in compared)),
+                    tuple((label, *(of[place] for place in compared)) for label, of in beside),
                 )
         if what.marked:  # what a page shades
             marked = ", ".join(doc.on_one_line(row.label) for row in what.rows if row.marked)
