@@ -1,5 +1,7 @@
 """Text files as programs of all countries write them: one table comes out."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -79,6 +81,14 @@ def test_blanks_in_a_single_name_belong_to_it(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("x,x ,y\n1,2,3\n")
     assert read_header(path) == ["x", "x ", "y"]
+
+
+def test_empty_rows_and_headers_in_between_are_pointed_out(tmp_path):
+    header, rows = "age,sex,result", [f"{20 + i},{'FM'[i % 2]},{i % 3 % 2}" for i in range(60)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join([header, *rows[:30], header, *rows[30:], ",,", ",,", ""]))
+    found = list(strange_rows(read_whole(path)))
+    assert [re.search(r"\d+", note)[0] for note in found] == ["2", "1"]
 
 
 @pytest.mark.parametrize(

@@ -400,7 +400,7 @@ def _left_out(
             )
         if dates := [one.name for one in features if one.kind == "date"]:
             yield (
-                f"{quoted(dates, SHOWN)} holds dates, which will not come again. The one that says "
+                f"{quoted(dates, SHOWN)}: dates, which will not come again. The one that says "
                 "when it was decided whether to test is the `time`; leave the others out."
             )
     yield from problems

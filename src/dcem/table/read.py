@@ -11,15 +11,17 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dcem.table import csv_files, formats, values
 from dcem.table.formats import Stored, several, unique_names
@@ -187,7 +189,12 @@ def strange_rows(table: pa.Table) -> Iterator[str]:
             below[name] = cells[0]
         end = (last.column(name)[0].as_py() or "").strip()
         total |= {name: end} if TOTAL.fullmatch(end) else {}
-    if len(data) > 1:
+    empty, again = _rows_of(table, _is_empty), _rows_of(table, _is_name)
+    if empty:
+        yield f"Rows without any value, taken for people: {empty:,}. Remove them."
+    if again:
+        yield f"Rows that repeat the header, taken for people: {again:,}. Remove them."
+    elif len(data) > 1:
         yield (
             f"{data[0]!r} and {data[1]!r} are names of columns and values in them: is the first "
             "row one of data? Then put a row of names above it."
@@ -203,6 +210,28 @@ def strange_rows(table: pa.Table) -> Iterator[str]:
             f"The last row reads like a total ({name!r} is {cell!r}) and is taken for a person. "
             "Remove it if it is not."
         )
+
+
+def _is_empty(name: str, column: pa.ChunkedArray) -> np.ndarray:
+    if not values.is_known(column):
+        return np.asarray(column.is_null())
+    return values.coded(column).codes < 0
+
+
+def _is_name(name: str, column: pa.ChunkedArray) -> np.ndarray:
+    if not values.is_text(column):
+        return np.zeros(len(column), bool)
+    return np.asarray(pc.equal(column.cast(pa.string()), name).fill_null(False))
+
+
+def _rows_of(table: pa.Table, is_such: Callable[[str, pa.ChunkedArray], np.ndarray]) -> int:
+    """In how many rows every cell is such; most tables are known by their first columns."""
+    rows = np.ones(table.num_rows, bool)
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        rows &= is_such(name, column)
+        if not rows.any():
+            break
+    return int(rows.sum())
 
 
 def repeated(source: Any, query: str | None = None) -> tuple[str, ...]:
