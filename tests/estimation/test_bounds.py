@@ -4,10 +4,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
-from dcem.estimation import bounds
+from dcem.estimation import bounds, measures
 from dcem.estimation.influence import People
-from dcem.estimation.outcomes import Unseen
+from dcem.estimation.outcomes import Masses, Unseen
 from dcem.estimation.ranking import RankedScore, least_lead
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
@@ -83,8 +84,37 @@ def test_net_benefit_against_brute_force(world):
     acted, cut = (SCORE >= 0.3), 0.25
     possible = E * M + (1 - E) * untested_risks(GAMMA)
     each = (possible - (1 - possible) * cut / (1 - cut)) @ (SHARE * acted)
-    found = bounds.net_benefit_range(acted[cell], cut, unseen, People.of(problem), GAMMA)
-    assert found == pytest.approx((each.min(), each.max()), abs=1e-9)
+    people = People.of(problem)
+    low, high = bounds.net_benefit_limits(acted[cell], cut, unseen, people, GAMMA)
+    ends = [
+        people.mean(acted[cell] * (unseen.outcomes(one) - cut) / (1 - cut))
+        for one in (1 / GAMMA, GAMMA)
+    ]
+    reach = [norm.ppf(0.975) * people.error(one) for one in ends]
+    assert (low, high) == pytest.approx((each.min() - reach[0], each.max() + reach[1]), abs=1e-9)
+
+
+def test_limits_hold_where_the_unmeasured_is_as_strong_as_stated():
+    """In half of the tables the ends alone miss: each is an estimate."""
+    rng, held, ends = np.random.default_rng(0), [], []
+    n, gamma = 400, 2.0
+    for _ in range(200):
+        score = np.repeat([0.2, 0.8], n // 2)
+        tested = rng.random(n) < 0.5
+        m = np.where(score > 0.5, 0.5, 0.2)
+        odds = np.where(score > 0.5, 1 / gamma, gamma)  # what an adversary would choose
+        hidden = m * odds / (1 - m + m * odds)
+        y = rng.random(n) < np.where(tested, m, hidden)
+        problem = SelectiveLabels.from_arrays(score[:, None], np.where(tested, y, np.nan))
+        unseen, people = Unseen.of(problem, m, np.full(n, 0.5)), People.of(problem)
+        ranked = RankedScore(score, people.weight)
+        risk = (m + hidden) / 2
+        truth = measures.auc(score, Masses(risk, 1 - risk)).value
+        low, high = bounds.auc_limits(ranked, unseen, people, gamma)
+        held.append(low < truth < high)
+        ends.append(bounds.auc_range(ranked, unseen, gamma)[0] < truth)
+    assert np.mean(ends) < 0.7
+    assert np.mean(held) > 0.93
 
 
 def test_who_is_decided(world):

@@ -44,9 +44,12 @@ def compare_bounds(judge: Judge, usable: Sequence[str], gamma: float) -> Compare
         acted = decision.acted(scored[name])
         sides = [np.where(one == 0, 0, np.where((one == 1) == acted, 1, -1)) for one in decided]
         each = bounds.shares(problem, sides)
-        areas = np.array([bounds.auc_range(ranked[name], unseen, one) for one in gammas])
+        areas = np.array([bounds.auc_limits(ranked[name], unseen, people, one) for one in gammas])
         benefits = np.array(
-            [bounds.net_benefit_range(acted, min(cut, 0.99), unseen, people, one) for one in gammas]
+            [
+                bounds.net_benefit_limits(acted, min(cut, 0.99), unseen, people, one)
+                for one in gammas
+            ]
         )
         behind = name != best and name in usable
         return MethodBounds(

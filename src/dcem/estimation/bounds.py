@@ -289,20 +289,38 @@ def auc_range(
     return least, most
 
 
-def net_benefit_range(
+def auc_limits(
+    ranked: RankedScore, unseen: Unseen, people: People, gamma: float
+) -> tuple[float, float]:
+    """The same of all rows, as far out as sampling may have put either end."""
+    everybody = np.ones(len(unseen.y), bool)
+
+    def at(one: Unseen, up: bool) -> Statistic:
+        return extreme_auc(ranked, one, gamma, up, everybody)
+
+    low, high = (
+        people.interval(uncertain(partial(at, up=up), unseen)).clipped() for up in (False, True)
+    )
+    return low.low, high.high
+
+
+def net_benefit_limits(
     acted: np.ndarray, cut: float, unseen: Unseen, people: People, gamma: float
 ) -> tuple[float, float]:
-    """Net benefit per person of acting on `acted` [n], at worst and at best.
+    """Net benefit per person of acting on `acted` [n], at worst and at best, likewise.
 
     True positives minus false ones that weigh cut / (1 - cut); linear in outcomes, so the worst
     case gives everybody acted on their smallest.
     """
-    worth = 1 / (1 - cut)  # y - (1 - y) cut / (1 - cut) = (y - cut) / (1 - cut)
-    ends = [
-        people.mean(acted * (unseen.outcomes(side) - cut) * worth).value
-        for side in (1 / gamma, gamma)
-    ]
-    return ends[0], ends[1]
+
+    def at(one: Unseen, side: float) -> Statistic:
+        # y - (1 - y) cut / (1 - cut) = (y - cut) / (1 - cut)
+        return people.mean(acted * (one.outcomes(side) - cut) / (1 - cut))
+
+    low, high = (
+        people.interval(uncertain(partial(at, side=side), unseen)) for side in (1 / gamma, gamma)
+    )
+    return low.low, high.high
 
 
 def lead(

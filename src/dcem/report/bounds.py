@@ -107,7 +107,7 @@ def compared_methods(comparison: TableComparison) -> Iterator[doc.Block]:
         note=f"Decisions on {comparison.decision}, against a risk of "
         f"{percent(found.people.cut)}: right or wrong whatever the unmeasured is like at this "
         "strength; of the others one cannot say. AUC, net benefit and lead: at the outcomes "
-        "that are worst (or best) for each number; the interval of the lead is that of sampling.",
+        "that are worst (or best) for each number, and as far out as sampling may have put them.",
     )
     yield from people(found.people)
 

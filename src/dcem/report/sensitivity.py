@@ -259,8 +259,8 @@ def draw_performance(audit: Audit) -> Drawing | None:
         f"{what}: {number(middle)}; between {number(band.low[-1])} and {number(band.high[-1])} at "
         f"an odds ratio of {ratio(found.strength[-1])}.",
         f"Score: {found.score}. Line: {what} if untested people are like tested ones with the same "
-        "features. Band: all values it can take if every untested person's odds may differ by up "
-        f"to this factor. Breakdown: “{b.conclusion}” no longer follows.",
+        "features. Band: all estimates of it if every untested person's odds may differ by up to "
+        f"this factor. Breakdown: “{b.conclusion}” no longer follows.",
     )
 
 
