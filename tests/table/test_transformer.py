@@ -8,8 +8,9 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 
+from dcem.methods import make
 from dcem.table import TableEncoder
-from dcem.table.messages import InputError
+from dcem.table.messages import DataWarning, InputError
 
 N = 60
 FRAME = pd.DataFrame(
@@ -59,3 +60,24 @@ def test_in_a_pipeline_with_a_model_of_others() -> None:
     model.fit(FRAME, np.arange(N) % 2)
     strange = FRAME.assign(ward="roof")
     assert model.predict_proba(strange).shape == (N, 2)
+
+
+def test_columns_of_a_frame_that_cannot_be_read_are_told(recwarn):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(20, 90, 300),
+            "flag": rng.random(300) < 0.5,
+            "ward": rng.choice(["A", "B", "C"], 300),
+            "seen": pd.date_range("2024", periods=100).repeat(3),
+        }
+    )
+    y = np.where(rng.random(300) < 0.5, frame["flag"] ^ (rng.random(300) < 0.1), np.nan)
+    fitted = make("tested-only", learner="linear", random_state=0).fit(frame, y)
+    risk = fitted.predict_proba(frame)[:, 1]
+    assert not recwarn.list  # a column of True and False is one of numbers
+    assert risk[frame["flag"]].min() > risk[~frame["flag"]].max()
+    np.testing.assert_allclose(fitted.predict_proba(frame.astype({"flag": int}))[:, 1], risk)
+    for name, values in {"age": "old", "ward": "Z", "seen": "yesterday"}.items():
+        with pytest.warns(DataWarning, match=f"^{name}: "):
+            fitted.predict_proba(frame.assign(**{name: values}))

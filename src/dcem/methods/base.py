@@ -27,7 +27,7 @@ from dcem.table import checks
 from dcem.table.frames import as_frame
 from dcem.table.groups import check_groups
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import InputError, rows_text
+from dcem.table.messages import InputError, notice, rows_text
 from dcem.table.transformer import frame_encoder
 
 if TYPE_CHECKING:
@@ -350,7 +350,11 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         ):  # of a problem, whose features are an array: nothing to warn of
             X = pd.DataFrame(X, columns=self.feature_names_in_, copy=False)
         if encoder is not None:
-            return encoder.transform(X)
+            rows, unread = encoder.read(X)
+            usual = dict(zip(encoder.feature_names, self.preprocessor_.mean, strict=True))
+            for note in encoder.unread_notes(unread, len(rows), usual):
+                notice(note)
+            return rows
         return validate_data(
             self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan", order="C"
         )

@@ -27,12 +27,10 @@ from dcem.metrics.plain import from_plain, to_plain
 from dcem.monitor import Baseline, NewRows
 from dcem.saving.folder import CARD, PAGE, ModelFileError, SavedModel, save
 from dcem.table import Encoder, Roles, Source, UserTable
-from dcem.table.dates import ISO
 from dcem.table.disclosure import THRESHOLD
-from dcem.table.encoder import OTHER
-from dcem.text import counted, percent
-
-STRANGE = 0.05  # share of a column's cells that may be unheard of before it is worth a word
+from dcem.table.encoder import STRANGE
+from dcem.table.messages import notice
+from dcem.text import percent
 
 
 @dataclass(frozen=True)
@@ -194,29 +192,8 @@ class TableModel:
             for name, cells in zip(self.encoder.columns, empty.tolist(), strict=True)
             if cells / rows - self.missing.get(name, 1 - 2 * STRANGE) > STRANGE
         ]
-        for encoding, cells in zip(self.encoder.encodings, unread.tolist(), strict=True):
-            share = cells / rows
-            if encoding.kind != "category":
-                if share > STRANGE:
-                    written = encoding.date_format or ISO
-                    form = f"not {encoding.kind}s of the form {written} as in training"
-                    what = {"date": form, "time": form, "boolean": "neither yes nor no"}
-                    problem = what.get(encoding.kind, "not numbers")
-                    notes.append(
-                        f"{encoding.name}: {cells:,} cells are {problem}, counted as missing."
-                    )
-                continue
-            much = share - usual.get(f"{encoding.name}={OTHER}", 0.0) > STRANGE
-            more = singly and not encoding.other and share > THRESHOLD / self.source.rows
-            if encoding.levels and (much or more):
-                many = f"{percent(share)} of the values were"
-                if not much:
-                    many = f"{counted(cells, 'value')} {'was' if cells == 1 else 'were'}"
-                as_what = "other" if encoding.other else "none of the known levels"
-                notes.append(
-                    f"{encoding.name}: {many} rare or never seen in training, counted as {as_what}."
-                )
-        return tuple(notes)
+        rare = THRESHOLD / self.source.rows if singly else STRANGE
+        return (*notes, *self.encoder.unread_notes(unread, rows, usual, rare))
 
     def strange_cells(self, table: UserTable) -> tuple[str, ...]:
         """`strange_columns` of a table that was read with the encoder of this model."""
@@ -361,7 +338,10 @@ class TableModel:
         return self.estimator.predict(self._rows(raw))
 
     def _rows(self, raw: Any) -> pd.DataFrame:
-        return pd.DataFrame(self.encoder.transform(raw), columns=self.encoder.feature_names)
+        X, unread = self.encoder.read(raw)
+        for note in self.strange_columns(unread, self._empty(X, unread), len(X)) if len(X) else ():
+            notice(note)
+        return pd.DataFrame(X, columns=self.encoder.feature_names)
 
 
 def load_model(folder: str | Path, *, network: Any = None) -> Any:

@@ -12,7 +12,7 @@ numbers or dates.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +23,10 @@ from dcem.table import dates, values
 from dcem.table.messages import InputError
 from dcem.table.read import as_arrow
 from dcem.table.roles import missing_in
+from dcem.text import counted, percent
 
 OTHER, MISSING = "(other)", "(missing)"
+STRANGE = 0.05  # share of a column's cells that may be unheard of before it is worth a word
 BLOCK = 65_536  # rows encoded at a time: their features stay in the cache
 
 
@@ -164,6 +166,33 @@ class Encoder:
                 )
                 start = stop
         return out, unread
+
+    def unread_notes(
+        self, unread: np.ndarray, rows: int, usual: Mapping[str, float], rare: float = STRANGE
+    ) -> Iterator[str]:
+        """A sentence for each column with many cells that could not be read.
+
+        `unread [columns]` counts them among `rows`; `usual` is the mean of each feature in
+        training. A category without a place for other levels is told of from the share `rare` on.
+        """
+        for encoding, cells in zip(self.encodings, unread.tolist(), strict=True):
+            share = cells / max(rows, 1)
+            if encoding.kind != "category":
+                if share > STRANGE:
+                    written = encoding.date_format or dates.ISO
+                    form = f"not {encoding.kind}s of the form {written} as in training"
+                    what = {"date": form, "time": form, "boolean": "neither yes nor no"}
+                    problem = what.get(encoding.kind, "not numbers")
+                    yield f"{encoding.name}: {cells:,} cells are {problem}, counted as missing."
+                continue
+            much = share - usual.get(f"{encoding.name}={OTHER}", 0.0) > STRANGE
+            if encoding.levels and (much or (share > rare and not encoding.other)):
+                many = f"{percent(share)} of the values were"
+                if not much:
+                    many = f"{counted(cells, 'value')} {'was' if cells == 1 else 'were'}"
+                as_what = "other" if encoding.other else "none of the known levels"
+                new = f"{many} rare or never seen in training"
+                yield f"{encoding.name}: {new}, counted as {as_what}."
 
     def to_plain(self) -> dict[str, Any]:
         """The encoder as JSON knows it."""

@@ -251,7 +251,7 @@ def numbers_and_unread(
 ) -> tuple[np.ndarray, int]:
     """`numbers`, and how many cells hold no number, or one beyond `LARGEST_VALUE`."""
     strange = 0
-    if is_number(column):
+    if is_number(column) or pa.types.is_boolean(column.type):
         if pa.types.is_duration(column.type):  # in days
             column = pc.divide(column.cast(pa.duration("us"), safe=False).cast(pa.int64()), 86.4e9)
         values = column.cast(pa.float64(), safe=False).to_numpy()
