@@ -219,7 +219,7 @@ def _show_each(table: UserTable, console: Any) -> None:
             grid.add_column(heading, justify=side, no_wrap=heading != "note")
     for column in table.columns:
         missing = "" if column.missing == 0 else _share_missing(column.missing, table.source.rows)
-        note = "[yellow]see below[/yellow]" if column.flag else escape(as_options(column.note))
+        note = "[yellow]see below[/yellow]" if column.flag else escape(options_spelt(column.note))
         dim = column.role in ("excluded", "left out")
         what = (column.role, column.kind) if wide else (_part_of(column),)
         cells = (column.name or "(no name)", *what, missing, _becomes(column))
@@ -253,7 +253,7 @@ def _in_short(table: UserTable) -> Iterator[str]:
 def _remark(column: Column) -> str:
     """The note of a column, less what is said of most categories."""
     parts = column.note.split("; ")
-    return as_options("; ".join(part for part in parts if not part.endswith("rare as one")))
+    return options_spelt("; ".join(part for part in parts if not part.endswith("rare as one")))
 
 
 def _first_names(names: list[str]) -> str:
@@ -261,7 +261,7 @@ def _first_names(names: list[str]) -> str:
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
-def as_options(note: str) -> str:
+def options_spelt(note: str) -> str:
     """A note with its roles, such as `include`, as options."""
     return re.sub(r"`(\w+)`", lambda found: f"--{found[1].replace('_', '-')}", note)
 

@@ -71,5 +71,5 @@ def show(proposal: Any, console: Any) -> None:
         grid.add_row(one.role.replace("_", " "), escape(one.value), escape(one.reason))
     console.print(grid)
     for doubt in proposal.doubts:
-        spelled = escape(options.as_options(doubt))
+        spelled = escape(options.options_spelt(doubt))
         console.print(f"[yellow]check:[/yellow] {spelled}", soft_wrap=True)
