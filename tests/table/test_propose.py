@@ -422,6 +422,14 @@ def test_an_outcome_in_words_is_asked_for_and_kept(draw):
     assert any("It may be 'case'" in doubt for doubt in propose_roles(gaps).doubts)
 
 
+def test_missing_values_that_are_given_are_cut_at_commas(draw):
+    frame = pd.DataFrame({"x": draw.normal(size=400), "sex": draw.choice([1, 2, 9], 400)})
+    frame["y"] = draw.choice([0, 1, np.nan], 400)
+    proposal = propose_roles(frame, missing=["?,sex=9"])
+    assert proposal.roles["missing"] == ["?", "sex=9"]
+    assert "with 2 values" in reasons(proposal)["group", "sex"]
+
+
 def test_the_weight_of_a_survey_is_proposed_where_everybody_has_one(draw):
     frame = pd.DataFrame({"fnlwgt": draw.integers(9000, 90_000, 400), "x": draw.normal(size=400)})
     frame["y"] = draw.choice([0, 1, np.nan], 400)

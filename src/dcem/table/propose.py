@@ -172,6 +172,8 @@ def _given(known: Mapping[str, Any], columns: Sequence[str]) -> list[Suggestion]
         entries = [str(value)] if single else list(value)
         if role in Roles.named("columns"):
             entries = list(spelled_out(entries, columns))
+        if role == "missing":
+            entries = [piece.strip() for entry in entries for piece in entry.split(",")]
         if role in Roles.named("column", "columns"):
             require_columns(columns, entries)
         found += [Suggestion(role, entry, "As given.") for entry in entries]

@@ -345,20 +345,23 @@ def apart(name: str, found: np.ndarray, counts: np.ndarray) -> str:
     -9 among ages, 97 to 99 among drinks per week: nothing below 1 % of the rows, where it does
     little harm.
     """
+    few = min(MOST_MARKS + 1, len(found))
     for side in (1, -1):
-        order = np.argsort(side * found)
-        for many in range(min(MOST_MARKS, len(order) - 1), 0, -1):  # of them, at this end
-            end, rest = found[order[-many:]], found[order[:-many]]
-            written = [spell(float(value)) for value in end]
-            if not all(map(MISSING_CODE.fullmatch, written)):
+        order = np.argpartition(side * found, len(found) - few)[-few:]  # the outermost, in order:
+        order = order[np.argsort(side * found[order])]
+        written = [spell(float(value)) for value in found[order]]
+        for many in range(few - 1, 0, -1):  # of them
+            first, inner = found[order[-many]], found[order[-many - 1]]
+            if not all(map(MISSING_CODE.fullmatch, written[-many:])):
                 continue
-            gap, spread = abs(end[0] - rest[-1]), abs(rest[-1] - rest[0])
+            gap, spread = abs(first - inner), abs(inner - side * (side * found).min())
             is_next = gap == 1 and side > 0  # after 6 comes 7
-            apart = (gap > spread / 4 and not is_next) or (end[-1] < -6 and rest[-1] >= 0)
-            if apart and counts[order[-many:]].sum() >= 0.01 * counts.sum():
+            beyond = found[order[-1]] < -6 and inner >= 0
+            often = counts[order[-many:]].sum() >= 0.01 * counts.sum()
+            if often and ((gap > spread / 4 and not is_next) or beyond):
                 lies, it = ("lies", "it means") if many == 1 else ("lie", "they mean")
-                listed = ", ".join(f"{name}={value}" for value in written)
-                far = f"{', '.join(written)} {lies} {FAR_OFF}"
+                listed = ", ".join(f"{name}={value}" for value in written[-many:])
+                far = f"{', '.join(written[-many:])} {lies} {FAR_OFF}"
                 return f"{far}: list {listed} under `missing` if {it} that"
     return ""
 
