@@ -10,9 +10,10 @@ from scipy.special import expit
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 
-from dcem.audit import audit_labels, testing
+from dcem.audit import audit_labels, prevalence, testing
 from dcem.audit.independence import check_independence
 from dcem.audit.model_checks import left_over
+from dcem.audit.results import Prevalence
 from dcem.audit.unmeasured import _left_open, benchmark_bounds, measured_strength
 from dcem.audit.yields import yields
 from dcem.estimation import Evaluator
@@ -21,6 +22,7 @@ from dcem.estimation.influence import People
 from dcem.estimation.nuisance_learners import Medians, SplineLogistic
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
 from dcem.estimation.results import EVERYBODY
+from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
 
@@ -314,3 +316,23 @@ def test_medians_fill_gaps_as_an_imputer_does() -> None:
     known = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True).fit(X)
     for rows in (X, later):
         assert np.array_equal(Medians().fit(X).transform(rows), known.transform(rows))
+
+
+def test_tests_of_a_selective_policy_count_like_few_at_random() -> None:
+    """An interval wider than wanted asks for more tests, however many there are."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(1000) < 400, rng.random(1000) < 0.5, np.nan)
+    problem = SelectiveLabels.from_arrays(rng.normal(size=(1000, 1)), y)
+    none = Estimate(np.nan, reason="none")
+
+    def more(found: Estimate, precision: float = 0.05) -> int:
+        item = Prevalence(
+            "everybody", none, Estimate(0.5, 0.4, 0.6), none, found, none, (0, 1), none, (0, 1)
+        )
+        return prevalence.tests_needed(problem, [item], precision)[0].more
+
+    at_random = 1.96**2 * 0.25 / 0.05**2  # 384 tests
+    assert more(Estimate(0.5, 0.45, 0.55)) == 0
+    assert more(Estimate(0.5, 0.4, 0.6)) == pytest.approx(0.75 * at_random, abs=1)
+    assert more(none) == pytest.approx(at_random, abs=1)
+    assert more(none, 0.001) == 600  # everybody who is left

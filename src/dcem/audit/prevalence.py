@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import permutations
-from math import ceil, nan
+from math import ceil, inf, nan
 
 import numpy as np
 from scipy.stats import norm
@@ -96,19 +96,22 @@ def tests_needed(
 
     For a 95 % interval of half that width each way, at the prevalence estimated now (or, without an
     estimate, the one among the tested; without that, the worst case of a half), and never more than
-    there are people (finite population correction).
+    there are people. Tests that there are count like as many at random as would give the present
+    interval: those of a selective policy like few, and where there is no interval like none.
     """
     masks, needed = group_masks(problem), []
     for item in found:
         if item.group == EVERYBODY and len(found) > 1:
             continue
-        known = (item.doubly_robust, item.within, item.tested_only)
+        present = item.doubly_robust
+        known = (present, item.within, item.tested_only)
         p = next((e.value for e in known if e.estimable), 0.5)
-        spread = min(max(p, 0.01), 0.99) * (1 - min(max(p, 0.01), 0.99))
-        plain = Z**2 * spread / precision**2
+        spread = Z**2 * min(max(p, 0.01), 0.99) * (1 - min(max(p, 0.01), 0.99))
         size = int(masks[item.group].sum())
         tests = int((problem.tested & masks[item.group]).sum())
-        needed.append(Needed(item.group, precision, tests, ceil(plain / (1 + plain / size))))
+        reach = (present.high - present.low) / 2 if present.estimable else inf
+        more = max(spread / precision**2 - spread / max(reach, 1e-9) ** 2, 0.0)
+        needed.append(Needed(item.group, precision, tests, min(tests + ceil(more), size)))
     return tuple(needed)
 
 

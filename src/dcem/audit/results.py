@@ -293,7 +293,7 @@ class Needed:
     group: str
     precision: float  # half the width of a 95 % interval
     tests: int  # there are; HIDDEN if that must not be shown
-    needed: int  # at random among the group
+    needed: int  # these and more, at random among the group
 
     @property
     def more(self) -> int:
