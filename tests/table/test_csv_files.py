@@ -109,3 +109,15 @@ def test_a_header_of_two_rows_or_none_is_pointed_out(tmp_path, above, said):
     path.write_text(above + "\n".join(rows) + "\n")
     found = [*notes(path), *strange_rows(read_whole(path))]
     assert any(said in note for note in found) if said else found == []
+
+
+def test_files_that_are_something_else_say_what(tmp_path):
+    path = tmp_path / "t.csv"
+    FRAME.to_csv(path, index=False, sep=" ")
+    assert ["one column" in note for note in notes(path)] == [True]
+    FRAME.to_parquet(path)
+    with pytest.raises(InputError, match=r"is \.parquet"):
+        read_header(path)
+    FRAME.to_csv(path, index=False, compression="gzip")
+    with pytest.raises(InputError, match=r"is \.csv\.gz"):
+        read_header(path)

@@ -33,6 +33,7 @@ from dcem.text import counted
 
 DELIMITERS = ",;\t|"
 NAMED = re.compile(r"\s*sep=([,;\t|])\s*?\n", re.I)  # a first line that Excel understands
+SIGNATURES = {b"PK": ".xlsx", b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz"}
 SAMPLE_ROWS = 100
 SAMPLE_TEXT = 1 << 20
 BLOCK = 8 << 20  # bytes of text at a time
@@ -100,6 +101,11 @@ def _layout(path: Path, changed: int, size: int) -> Layout:
     start += bool(named)
     delimiter = named[1] if named else _delimiter(lines)
     header, *rows = _records(lines, delimiter)
+    if len(header) == 1:
+        notes.append(
+            f"{path.name} has one column, {header[0]!r}. Fields are separated by a comma, "
+            "semicolon, tab or bar."
+        )
     if _is_padded(header):
         header = [name.strip() for name in header]
     names = unique_names(header)
@@ -174,7 +180,9 @@ def _scan(path: Path) -> tuple[str, bool]:
         rest = b""
         while block := file.read(BLOCK):
             if b"\0" in block:
-                raise InputError("The file holds NUL bytes: it is not a table in text form.")
+                kind = next((k for mark, k in SIGNATURES.items() if start.startswith(mark)), "")
+                hint = f" By its first bytes it is {kind}: give it that ending." if kind else ""
+                raise InputError(f"The file holds NUL bytes: it is not a table in text form.{hint}")
             if encoding == "utf8":
                 try:
                     decoder.decode(block)
