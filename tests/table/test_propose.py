@@ -436,3 +436,17 @@ def test_the_weight_of_a_survey_is_proposed_where_everybody_has_one(draw):
     assert propose_roles(frame).roles["weight"] == "fnlwgt"
     gaps = frame.assign(fnlwgt=frame["fnlwgt"].where(frame.index > 9))
     assert "weight" not in propose_roles(gaps).roles
+
+
+def test_a_long_table_that_is_sorted_is_looked_at_all_over(draw, tmp_path):
+    n, approved = 120_000, 70_000
+    frame = pd.DataFrame({"x": draw.normal(size=n).round(2), "customer_id": np.arange(n) // 3})
+    frame["default"] = draw.choice([0.0, 1.0], n)
+    frame.loc[approved:, "default"] = np.nan  # the declined, below
+    frame.to_parquet(tmp_path / "t.parquet")
+    for source in (frame, tmp_path / "t.parquet"):
+        proposal = propose_roles(source)
+        assert 25_000 < proposal.rows < 50_000
+        assert proposal.roles == {"label": "default", "id": "customer_id"}
+        assert "no result in 4" in reasons(proposal)["label", "default"]
+        assert "whose rows stay together" in reasons(proposal)["id", "customer_id"]

@@ -4,13 +4,14 @@ Every person has a number from 0 to 1 that follows from the seed and the identif
 drawn if it is small enough. So who is drawn does not depend on the order of the rows or on how they
 are cut into files, and whoever passes through the rows again can tell who was drawn.
 
-A table in memory is cut into random parts of people, too (`divide`).
+A table in memory is cut into random parts of people, too (`divide`). For a look at a table there are
+blocks of its rows (`blocks_of`).
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ from dcem.table.read import read_batches, read_header, read_whole
 BATCH = 1 << 17  # rows looked at at a time
 WHOLE = r"^-?(0|[1-9][0-9]{0,17})(\.0+)?$"
 SLACK = 1.25  # times as many rows are kept on the way, at most
+SAMPLE_ROWS, BLOCK = 50_000, 2048  # of a look at a table, and how many of them together
+MOST_ROWS = 1_000_000  # among which they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,3 +146,25 @@ def divide(person: np.ndarray, shares: Sequence[float], random_state: Any) -> li
             f"{'rows' if len(sizes) == len(person) else 'people'} to share out. Use larger shares."
         )
     return [np.isin(person, one) for one in chosen]
+
+
+def blocks_of(batches: Iterable[pa.RecordBatch]) -> tuple[pa.Table, bool]:
+    """Blocks of rows from all over a table, which may be sorted, and whether it has more rows.
+
+    Rows of a block stand together, so that people who come again are seen to.
+    """
+    blocks: list[pa.RecordBatch] = []
+    every, place, rows = 1, 0, 0
+    for batch in batches:
+        for first in range(0, batch.num_rows, BLOCK):
+            if place % every == 0:
+                few = np.arange(first, min(first + BLOCK, batch.num_rows))
+                blocks.append(batch.take(pa.array(few)))  # a slice would hold the whole batch
+            place += 1
+            if len(blocks) > SAMPLE_ROWS // BLOCK:
+                blocks, every = blocks[::2], 2 * every
+        rows += batch.num_rows
+        if rows >= MOST_ROWS:
+            break
+    table = pa.Table.from_batches(blocks) if blocks else pa.table({})
+    return table, rows > table.num_rows

@@ -39,6 +39,7 @@ from dcem.table.candidates import (
     why_tested,
 )
 from dcem.table.columns import HIDDEN, LIKE_CODES, word_among_numbers
+from dcem.table.drawing import blocks_of
 from dcem.table.load import UserTable, read_table
 from dcem.table.messages import (
     DataWarning,
@@ -50,7 +51,6 @@ from dcem.table.messages import (
 )
 from dcem.table.roles import Roles, missing_in, spelled_out
 
-SAMPLE_ROWS = 50_000
 MOST_GROUPS = 20
 SHOWN = 6  # names in a doubt
 ENOUGH_ROWS = 30  # of a decider, to be compared with others
@@ -110,8 +110,8 @@ def propose_roles(source: Any, query: str | None = None, **known: Any) -> Propos
     Parameters
     ----------
     source
-        A path, an address or a frame, as for `dcem.read_table`. Of a long table the first 50,000
-        rows are looked at.
+        A path, an address or a frame, as for `dcem.read_table`. Of a long table up to 50,000
+        rows are looked at, in blocks from all over its first million.
     query
         SQL, if the file is a database; or the name of a sheet of a workbook.
     known
@@ -120,10 +120,11 @@ def propose_roles(source: Any, query: str | None = None, **known: Any) -> Propos
     if isinstance(source, str | Path):
         path = located(source)
         with naming(path):
-            found = _propose(*_first_rows(path, query), known)
+            header = reading.read_header(path, query)
+            batches = reading.read_batches(path, verbatim=header, query=query)
+            found = _propose(*blocks_of(batches), known)
         return replace(found, doubts=(*reading.notes(path, query), *found.doubts))
-    whole = reading.as_arrow(source)
-    return _propose(whole.slice(0, SAMPLE_ROWS), whole.num_rows > SAMPLE_ROWS, known)
+    return _propose(*blocks_of(reading.as_arrow(source).to_batches()), known)
 
 
 def _propose(table: pa.Table, sampled: bool, known: Mapping[str, Any]) -> Proposal:
@@ -140,8 +141,8 @@ def _propose(table: pa.Table, sampled: bool, known: Mapping[str, Any]) -> Propos
     doubts = list(reading.strange_rows(table))
     if sampled:
         doubts.append(
-            f"Only the first {table.num_rows:,} rows were looked at. If the table is sorted, they "
-            "may be unlike the rest."
+            f"Only {table.num_rows:,} rows were looked at, in blocks from all over the table, or "
+            "its first million rows."
         )
     for step in (
         _propose_person,
@@ -178,19 +179,6 @@ def _given(known: Mapping[str, Any], columns: Sequence[str]) -> list[Suggestion]
             require_columns(columns, entries)
         found += [Suggestion(role, entry, "As given.") for entry in entries]
     return found
-
-
-def _first_rows(path: Path, query: str | None) -> tuple[pa.Table, bool]:
-    batches, rows = [], 0
-    header = reading.read_header(path, query)
-    for batch in reading.read_batches(path, verbatim=header, query=query):
-        batches.append(batch)
-        rows += batch.num_rows
-        if rows > SAMPLE_ROWS:
-            break
-    if not batches:
-        return pa.table({}), False
-    return pa.Table.from_batches(batches).slice(0, SAMPLE_ROWS), rows > SAMPLE_ROWS
 
 
 def _marks_of_missing(table: pa.Table) -> dict[str, str]:
