@@ -4,8 +4,8 @@ Every person has a number from 0 to 1 that follows from the seed and the identif
 drawn if it is small enough. So who is drawn does not depend on the order of the rows or on how they
 are cut into files, and whoever passes through the rows again can tell who was drawn.
 
-A table in memory is cut into random parts of people, too (`divide`). For a look at a table there are
-blocks of its rows (`blocks_of`).
+A table in memory is cut into random parts of people, too (`divide`); for a look at a table there
+are blocks of its rows (`blocks_of`).
 """
 
 from __future__ import annotations
