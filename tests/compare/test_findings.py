@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 from made_up import GROUPS, made_up_comparison
 
 from dcem.compare.caveats import about_estimates, warn
@@ -196,7 +197,15 @@ class TestPlanted:
             "c": np.array([0.60, 0.95, 0.65, 0.90]),  # far below or far above
         }
         first = about_recovery([KEPT], {"kept": scores}, {"kept": 0.9}, 0.95, "kept")[0]
+        share = first.values.pop("share")
+        assert share == pytest.approx((0.815 - 0.5) / (0.9 - 0.5))
         assert first.values == {"family": "kept", "best": "a", "beaten": ["b"], "level_with": ["c"]}
+
+    @pytest.mark.parametrize(("area", "faint"), [(0.52, True), (0.65, False)])
+    def test_the_best_of_those_that_recover_nothing_is_not_praised(self, area, faint) -> None:
+        scores = {name: np.array([area - 0.01, area, area + 0.01]) for name in "ab"}
+        first = about_recovery([KEPT], {"kept": scores}, {"kept": 0.8}, 0.95, "kept")[0]
+        assert ("hardly better than chance" in first.headline) == faint
 
     def test_equal_methods_are_seldom_told_apart(self) -> None:
         """Seven families, five equal methods: some claim in under 5 % of tables."""

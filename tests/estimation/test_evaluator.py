@@ -352,6 +352,20 @@ class TestEvaluator:
             assert "everybody" not in told.assumption
         assert judge.auc("tested", score).estimable
 
+    def test_acting_on_people_out_of_reach_is_not_judged_by_the_others(self) -> None:
+        problem, _, e, risk, _ = make_problem(2000)
+        never = np.arange(2000) < 400
+        rows = SelectiveLabels.from_arrays(
+            problem.X, np.where(never, np.nan, problem.y_obs), group=problem.group
+        )
+        judge = Evaluator(rows, nuisances=exact(rows, np.where(never, 0.001, e), risk))
+        numbers = np.arange(2000)
+        for acted, judged in ((numbers < 420, False), (numbers >= 1600, True)):
+            for measure in judge.when_acting("dr", acted).values():
+                assert {one.estimable for one in measure.values()} == {judged}
+        outside = judge.when_acting("dr", never)["true_positive_rate"]["everybody"]
+        assert "out of reach" in outside.reason
+
     def test_too_little_within_reach_is_refused(self) -> None:
         problem, _, e, risk, score = make_problem(2000)
         never = np.arange(2000) < 1900

@@ -188,6 +188,9 @@ def test_shares_of_groups_are_withheld_beside_a_small_one(model):
     assert "withheld" in tested["f"].now.reason
     assert tested["f"].difference.estimable
     assert tested["everybody"].now.estimable
+    small = next(finding for finding in found.findings if finding.key == "small-groups")
+    assert small.groups == ("x",)
+    assert "group x" in small.text  # the first screen may show the text alone
 
 
 @pytest.mark.filterwarnings("ignore::dcem.DataWarning")

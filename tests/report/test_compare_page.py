@@ -12,7 +12,7 @@ from dcem.estimation.findings import Finding
 from dcem.estimation.measures import WHEN_ACTING
 from dcem.metrics.estimate import Estimate
 from dcem.report.compare import compare_document
-from dcem.report.compare_opening import opening, shown_targets
+from dcem.report.compare_opening import opening, recommended, shown_targets
 from dcem.report.compare_tables import CAPTIONS, groups_table, main_pair
 from dcem.report.document import Code, Count, Missing, Name, Number, cells
 from dcem.report.to_html import to_html
@@ -120,8 +120,10 @@ def test_what_may_be_chance_is_not_recommended_without_a_word(worst, said) -> No
     for place, one in enumerate(methods[::-1][:worst]):  # the last has the highest AUC
         judged = replace(one.judgements["dr"], auc=Estimate(0.61, 0.45, 0.75))
         methods[-1 - place] = replace(one, judgements={**one.judgements, "dr": judged})
-    verdict = opening(replace(comparison, methods=tuple(methods))).verdict
+    changed = replace(comparison, methods=tuple(methods))
+    verdict = opening(changed).verdict
     assert said in verdict.answer
+    assert f"`{recommended(changed).name}`" in verdict.answer + verdict.sentences[0]
     assert verdict.severity in ("caution", "serious")
 
 

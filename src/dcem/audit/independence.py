@@ -120,7 +120,7 @@ def _regress(
 def _jointly(people: People, scores: list[np.ndarray]) -> tuple[float, str]:
     """Chi-square of all groups' scores; they sum to about zero, so one rank is lost."""
     if not scores:
-        return nan, "too few tested people in the groups"
+        return nan, "too few positive or negative tests in the groups"
     rows = np.stack(scores)  # [groups, n and what else is uncertain]
     more = rows.shape[1] - len(people.weight)
     if people.person is not None:

@@ -82,8 +82,11 @@ def warn(
         yield found("row-budget", sentence, text, rows=rows, rows_used=used)
     for one in comparison.nuisances:
         if one.name == "what a test would show" and one.log_loss >= one.log_loss_of_rate:
-            sentence = "The features hardly predict what a test shows."
-            text = "No method can rank people well, and differences between methods mean little."
+            sentence = "The features are not shown to predict what a test shows."
+            text = (
+                "They hardly do, or there are too few tests of the rarer result to learn it from. "
+                "Differences between methods mean little."
+            )
             yield found("unpredictable", sentence, text)
     if len(comparison.groups) > 1 and comparison.targets[0].available:
         yield from about_lost_groups(comparison, enough)

@@ -13,6 +13,7 @@ from dcem.estimation.findings import Finding
 from dcem.text import number
 
 Recovered = Mapping[str, np.ndarray]  # method -> AUC of each repetition
+FAINT = 0.25  # of the way from chance to the ceiling, below which nothing much is recovered
 
 
 def about_recovery(
@@ -61,7 +62,9 @@ def about_recovery(
         )
         sentence += f"; not clearly better than {methods_named(level_with)}" if level_with else ""
         sentence += f"; clearly better than {methods_named(beaten)}" if beaten else ""
-        values = {"best": best, "beaten": beaten, "level_with": level_with}
+        share = (scores[best].mean() - 0.5) / (ceilings[family.name] - 0.5)
+        sentence += "; hardly better than chance" if share < FAINT else ""
+        values = {"best": best, "beaten": beaten, "level_with": level_with, "share": float(share)}
         findings.append(found("planted", f"{sentence}.", family=family.name, **values))
     kept = [f.name for f in families if not f.violates and f.name in leaders]
     always = sorted(set.intersection(*(leaders[name] for name in kept)) if kept else set())

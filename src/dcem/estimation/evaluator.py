@@ -232,6 +232,7 @@ class Evaluator:
         found: dict[str, dict[str, Estimate]] = {key: {} for key in measures.WHEN_ACTING}
         for name, rows in group_masks(self.problem).items():
             of, why = self.masses[target].among(rows), self.lacking(target, name)
+            why = why or self._acts_out_of_reach(target, acted & rows)
             for key, measure in measures.WHEN_ACTING.items():
                 behind = self._behind(target, name, acted, measure.of)
                 few = why or ("" if behind else "nobody to estimate it from")
@@ -241,6 +242,17 @@ class Evaluator:
                     measure.value(acted, of), few, share=True, behind=behind
                 )
         return found
+
+    def _acts_out_of_reach(self, target: str, acted: np.ndarray) -> str:
+        """Why acting on these people (a mask [n]) cannot be judged, or an empty text.
+
+        Where those at low risk are tested, the highest scores are those of people out of reach. The
+        few of them within reach say nothing of whom acting finds.
+        """
+        within = self.reach.within
+        if target not in POPULATION or not acted.any() or within[acted].mean() >= 0.5:
+            return ""
+        return "most of those acted on are out of reach of the tests"
 
     def _behind(self, target: str, group: str, acted: np.ndarray, of: str) -> int:
         """How many people a measure of acting rests on."""

@@ -195,7 +195,8 @@ def _others(found: Monitoring, then: Baseline, auc: Change) -> Iterator[Finding]
             "holds",
             tuple(lost),
             headline=f"Nothing can be said of {groups(lost)}",
-            text="Too few positive or negative tests. That is not a sign that it serves them well.",
+            text=f"Too few positive or negative tests of {groups(lost)}. That is not a sign that "
+            "it serves them well.",
             remedy="Test more of them, or look over a longer time.",
         )
 

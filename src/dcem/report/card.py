@@ -210,8 +210,10 @@ def _found_groups(comparison: FoundComparison, model: TableModel) -> doc.Table:
 def _finds(comparison: TableComparison, judged: Judgement) -> list[str]:
     """Whom acting on it finds, and whom it misses: a good ranking may still miss most."""
     found = _when_acting(judged, FOUND, EVERYBODY)
-    if found is None or not found.estimable:
+    if found is None:
         return []
+    if not found.estimable:
+        return [f"Whom acting on {comparison.decision} finds cannot be estimated: {found.reason}."]
     some, about = of_100(found.value, found.low, found.high)
     return [
         f"Acting on {comparison.decision} finds about {some} of 100 people with the outcome "

@@ -112,6 +112,8 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     all_by_chance = not any(one.auc.low > 0.5 for one in told)
     maybe_chance = judged.auc.low <= 0.5
     doubted = level or unfair or maybe_chance
+    if all_by_chance:
+        sentences[0] = f"`{best.name}` is the one to take, if any. {sentences[0]}"
     severity = "serious" if not everybody else "caution" if doubted else "fine"
     verdict = doc.Verdict(severity, "", tuple(sentences), _certainty(comparison, best, target))
     first = [f for f in comparison.findings if f.key == "best"]

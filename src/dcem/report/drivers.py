@@ -56,7 +56,9 @@ def driver_blocks(
     own = {one.column: one.share for one in score}
     said = [finding.headline for finding in about_drivers(whose, testing, score)]
     if said:
-        said += ["Such a column sends people to a test for another reason than the risk it shows."]
+        said += [
+            "Such a column may send people to a test for another reason than the risk it shows."
+        ]
         yield doc.Text((" ".join(said),))
     inside: list[doc.Block] = [shares_side_by_side(shares, own, "the score", SHARES)]
     if others:
