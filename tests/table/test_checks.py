@@ -120,9 +120,9 @@ TABLE_MISTAKES = [
     (table, {"label": "zzz"}, "no column 'zzz'. Its columns are: 'age', 'lactate'"),
     (table, {"features": []}, r"0 feature\(s\)"),
     (
-        table,
-        {"group": "age", "group_names": ["20"], "features": ["lactate"]},
-        "level '21' in 1 of 40 rows",
+        lambda: table().assign(site=np.arange(40) % 2 + 20),
+        {"group": "site", "group_names": ["20"], "features": ["lactate"]},
+        "level '21' in 20 of 40 rows",
     ),
     (table, {"group_names": ["Female", "M"]}, "level 'F' in 14 of 40 rows"),
     (lambda: table().assign(w=-1.0), {"weight": "w"}, "'w' is unusable in 40 of 40 rows"),
