@@ -70,6 +70,15 @@ def test_fine_is_only_what_is_known_to_serve_the_groups_alike(
     assert card_document(model, changed).opening.verdict.severity == severity
 
 
+def test_what_holds_within_reach_is_not_said_of_everybody(model, comparison) -> None:
+    whole = card_document(model, comparison).opening
+    targets = tuple(replace(one, reach=0.7) for one in comparison.targets)
+    partly = card_document(model, replace(comparison, targets=targets)).opening
+    assert partly.verdict.answer == f"{whole.verdict.answer}, among those within reach of the tests"
+    assert len(partly.limits) == len(whole.limits) + 1
+    assert "30 %" in partly.limits[0]
+
+
 def test_a_docstring_s_emphasis_is_not_part_of_the_page(model) -> None:
     page = to_html(card_document(model))
     assert "Idea." in page

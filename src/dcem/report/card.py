@@ -125,15 +125,16 @@ def _judged_opening(
     alike = first_screen.fairness(judged, comparison)
     sentences = [f"{first_screen.ranked_right(judged.auc)}.", *_finds(comparison, judged)]
     sentences += [alike] if alike else []
-    answer = f"It ranks {times} of 100 pairs of people right"
+    of = f", among {target.whom}" if target.reach < 1 else ""
     if not everybody:
-        answer += ", among the tested; nothing is known of the others"
+        of = ", among the tested; nothing is known of the others"
+    answer = f"It ranks {times} of 100 pairs of people right{of}"
     if not judged.auc.low > 0.5:
         answer = "It cannot be distinguished from chance"
     doubtful = not judged.auc.low > 0.5 or "not serve" in alike
     severity = "serious" if not everybody else "caution" if doubtful else "note"
     if severity == "note" and judged.auc.low >= ACCEPTABLE:
-        answer = f"It ranks well: {times} of 100 pairs of people in the right order"
+        answer = f"It ranks well: {times} of 100 pairs of people in the right order{of}"
         if (
             judged.gap_pair is None or judged.roc_gap.high <= first_screen.ALIKE
         ):  # NaN: not estimable
@@ -150,7 +151,7 @@ def _judged_opening(
             ),
         ),
         _picture(comparison, judged, target),
-        LIMITS,
+        (*first_screen.not_of_everybody(target), *LIMITS),
     )
 
 

@@ -269,15 +269,19 @@ def picture(comparison: TableComparison, best: MethodResult, target: Target) -> 
     )
 
 
+def not_of_everybody(target: Target) -> tuple[str, ...]:
+    """That numbers of those within reach say nothing of the others, where there are any."""
+    if not target.reach < 1:
+        return ()
+    return (
+        f"Not that it holds for everybody: {percent(1 - target.reach)} of the people are out of "
+        "reach of the tests, and of them nothing is known.",
+    )
+
+
 def limits(comparison: TableComparison) -> tuple[str, ...]:
     """What a hasty reader might take from it, and must not."""
-    found = []
-    reach = min((target.reach for target in shown_targets(comparison)[:1]), default=1.0)
-    if reach < 1:
-        found.append(
-            f"Not that it holds for everybody: {percent(1 - reach)} of the people are out of "
-            "reach of the tests, and of them nothing is known."
-        )
+    found = [one for target in shown_targets(comparison)[:1] for one in not_of_everybody(target)]
     if not any(target.key == "truth" for target in comparison.targets):
         rests = "the recorded features explain who was tested"
         if comparison.known_rates:
