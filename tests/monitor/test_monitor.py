@@ -16,7 +16,7 @@ from dcem.estimation.outcomes import masses
 from dcem.methods import make
 from dcem.metrics.plain import from_plain, to_plain
 from dcem.monitor import Baseline
-from dcem.monitor.baseline import GROUP, Bins, _column_bins, _shared, design
+from dcem.monitor.baseline import GROUP, UNLIKE, Bins, _column_bins, _shared, design
 from dcem.monitor.run import _pearson, holm, stability
 from dcem.report.from_json import read_result
 from dcem.report.to_markdown import to_markdown
@@ -241,6 +241,13 @@ def test_each_change_is_called_by_its_name(model, world, key, verdict):
     found = watched(model, **world)
     assert key in keys(found)
     assert found.answer == verdict
+
+
+def test_columns_made_here_are_not_called_like_those_of_the_table(model):
+    found = watched(model, shift=2.0)
+    comes = next(finding for finding in found.findings if finding.key == "who-comes")
+    assert {UNLIKE, "a"} <= comes.values.keys()
+    assert UNLIKE not in comes.headline + comes.text
 
 
 def test_one_group_that_is_no_longer_served_is_named(model):

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from dcem.estimation.findings import Finding, by_severity
 from dcem.estimation.results import EVERYBODY
-from dcem.monitor.baseline import Baseline
+from dcem.monitor.baseline import GROUP, UNLIKE, Baseline
 from dcem.monitor.results import Change, Monitoring
 from dcem.text import capitalised, decimal, group, groups, listed, number, percent
 
@@ -105,16 +105,22 @@ def _groups_named(changes: list[Change]) -> tuple[str, ...]:
     return tuple(one.of for one in changes if one.of != EVERYBODY)
 
 
+def _called(column: str) -> str:
+    """A column inside a sentence; two of them are made here, not in the table."""
+    made = {UNLIKE: "how many are unlike anybody tested", GROUP: "the groups"}
+    return made.get(column, f"`{column}`")
+
+
 def _who_comes(found: Monitoring) -> Iterator[Finding]:
     changed = [one for one in found.columns if one.clear]
     if not changed:
         return
     changes = "; ".join(
-        f"`{one.column}` {one.bin}: {one.said[0] or percent(one.then)} then, "
-        f"{one.said[1] or percent(one.now)} now"
+        f"{_called(one.column)}{f' {one.bin}' * (one.column != UNLIKE)}: "
+        f"{one.said[0] or percent(one.then)} then, {one.said[1] or percent(one.now)} now"
         for one in changed[:4]
     )
-    names = listed([f"`{one.column}`" for one in changed])
+    names = listed([_called(one.column) for one in changed])
     yield Finding(
         "who-comes",
         "caution" if changed[0].index >= MUCH else "note",
