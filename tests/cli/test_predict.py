@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import pytest
 from rich.console import Console
 
 from dcem.cli.predict import show_decisions
@@ -55,6 +56,26 @@ def test_decisions_are_written_printed_and_recorded(tmp_path, inside) -> None:
     assert "Scored 1 row in" in said
     assert "It is unlike anybody approved (`like_tested` is false)" in said
     assert {"risk_low", "risk_high", "outcome_set"} <= set(pd.read_csv(tmp_path / "b.csv"))
+
+
+@pytest.mark.parametrize("rows_each", [1, 2])
+def test_scores_of_people_with_several_rows_say_how_rows_are_told_apart(
+    tmp_path, inside, rows_each
+) -> None:
+    draw = np.random.default_rng(0)
+    x, sex = draw.normal(size=400), draw.choice(["f", "m"], 400)
+    y = pd.Series((draw.random(400) < 1 / (1 + np.exp(-x))) * 1.0).where(draw.random(400) < 0.5)
+    who = [f"{number // rows_each:05d}" for number in range(400)]
+    table = pd.DataFrame({"who": who, "x": x, "sex": sex, "y": y})
+    table.to_csv(tmp_path / "a.csv", index=False)
+    roles = ("--label", "y", "--group", "sex", "--id", "who")
+    fit = ("fit", "a.csv", "--out", "m", "--method", "tested-only:linear", *roles)
+    assert inside(*fit, cwd=tmp_path).returncode == 0
+    told = inside("predict", "m", "a.csv", "--out", "s.csv", cwd=tmp_path).stdout
+    assert ("--keep" in told) == (rows_each > 1)
+    kept = ("predict", "m", "a.csv", "--out", "k.csv", "--keep", "who,x")
+    assert "--keep" not in inside(*kept, cwd=tmp_path).stdout
+    assert pd.read_csv(tmp_path / "k.csv", dtype=str)["who"].tolist() == who
 
 
 def test_what_limits_decide_sums_to_all_rows(capsys) -> None:
