@@ -127,6 +127,21 @@ def test_what_may_be_chance_is_not_recommended_without_a_word(worst, said) -> No
     assert verdict.severity in ("caution", "serious")
 
 
+def test_a_group_that_cannot_be_judged_is_named_in_the_answer() -> None:
+    comparison = made_up_comparison()
+    methods = []
+    for one in comparison.methods:
+        judged = one.judgements["dr"]
+        name = list(judged.group_auc)[-1]
+        areas = {**judged.group_auc, name: Estimate(nan, reason="too few")}
+        judgements = {**one.judgements, "dr": replace(judged, group_auc=areas)}
+        methods.append(replace(one, judgements=judgements))
+    verdict = opening(replace(comparison, methods=tuple(methods))).verdict
+    assert name in verdict.answer
+    assert verdict.severity in ("caution", "serious")
+    assert name not in opening(comparison).verdict.answer
+
+
 def test_without_overlap_nothing_is_said_of_everybody() -> None:
     comparison = made_up_comparison(estimable=False, n_methods=2)
     assert [target.key for target in shown_targets(comparison)] == ["tested"]

@@ -111,7 +111,8 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     told = [m.judgements[target.key] for m in comparison.methods if target.key in m.judgements]
     all_by_chance = not any(one.auc.low > 0.5 for one in told)
     maybe_chance = judged.auc.low <= 0.5
-    doubted = level or unfair or maybe_chance
+    lost = not_compared(judged)
+    doubted = level or unfair or maybe_chance or lost
     if all_by_chance:
         sentences[0] = f"`{best.name}` is the one to take, if any. {sentences[0]}"
     severity = "serious" if not everybody else "caution" if doubted else "fine"
@@ -123,6 +124,7 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
         *(["it may rank no better than chance"] if maybe_chance else []),
         *(["others may be as good"] if level else []),
         *(["it does not serve all groups alike"] if unfair else []),
+        *([f"{named(lost)} cannot be judged"] if lost else []),
     ]
     if verdict.worst is not None and not cares:  # all that the answer warns of
         verdict = replace(verdict, severity=verdict.worst.severity)
