@@ -84,6 +84,7 @@ def test_groups_of_few_found_people_are_not_compared_and_not_shown():
     assert not any("nan" in one or "withheld times" in one for one in said.sentences)
 
 
+@pytest.mark.filterwarnings("ignore:.*no groups to compare")
 def test_one_group_and_persons_with_several_rows():
     problem, _ = found_table(800, (0.5,))
     assert "no-groups" in keys(audit_found(problem))

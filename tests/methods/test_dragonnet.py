@@ -235,6 +235,7 @@ def test_rows_without_weight_have_no_influence() -> None:
         torch.testing.assert_close(long, short)
 
 
+@pytest.mark.filterwarnings("ignore:.*no groups to compare")
 def test_a_single_group_is_y_obs_and_says_so() -> None:
     rows = problem(n_groups=1)
     with pytest.warns(DataWarning, match="the same as y-obs"):

@@ -22,9 +22,7 @@ INSTALLED = all(importlib.util.find_spec(name) for name in ("doubleml", "sensema
 def world():
     t = oracles.table()
     y = np.where(t["tested"], t["y"], np.nan)
-    return t, SelectiveLabels.from_arrays(
-        t["x"], y, tested=t["tested"], group=np.zeros(len(y), int)
-    )
+    return t, SelectiveLabels.from_arrays(t["x"], y, tested=t["tested"])
 
 
 def test_difference_at_equal_features_and_its_largest_bias(world) -> None:
@@ -32,7 +30,7 @@ def test_difference_at_equal_features_and_its_largest_bias(world) -> None:
     people, said = People.of(problem), SAID["doubleml"]
     here, there = equal_features(people, t["group"] == 1, problem.tested, t["testing"], t["member"])
     difference = here - there
-    assert [difference.value, people.error(difference)] == pytest.approx(
+    assert [difference.value, difference.standard_error(None)] == pytest.approx(
         said["difference"], rel=2e-3
     )
     assert difference.value == pytest.approx(said["difference"][0], abs=1e-12)
@@ -52,7 +50,7 @@ def test_doubly_robust_prevalence(world) -> None:
     found = people.mean(Unseen.of(problem, t["risk"], t["testing"]).outcomes(1.0))
     value, error = SAID["doubleml"]["prevalence"]
     assert found.value == pytest.approx(value, abs=1e-9)
-    assert people.error(found) == pytest.approx(error, rel=2e-3)
+    assert found.standard_error(None) == pytest.approx(error, rel=2e-3)
 
 
 def test_robustness_value_and_causes_as_strong_as_a_column(world) -> None:

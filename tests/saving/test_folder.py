@@ -286,6 +286,7 @@ def test_counts_are_of_people_not_of_rows(tmp_path):
     assert "80" not in card
 
 
+@pytest.mark.filterwarnings("ignore:.*no groups to compare")
 @pytest.mark.parametrize("learner", ["network", "linear", "boost", "forest"])
 def test_a_column_that_few_people_have_leaves_no_value_behind(tmp_path, learner):
     problem = visits_of({"a": 80}, visits=3)

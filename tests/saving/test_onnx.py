@@ -77,6 +77,7 @@ def asked(session, frame: pd.DataFrame) -> np.ndarray:
     ]
 
 
+@pytest.mark.filterwarnings("ignore::dcem.DataWarning")  # of values never seen in training
 @pytest.mark.parametrize("case", CASES)
 def test_raw_columns_in_the_same_probabilities_out(case, tmp_path):
     if case == "network":
