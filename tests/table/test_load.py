@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from dcem.table import Encoder, Roles, read_batches, read_table
@@ -214,6 +215,18 @@ def test_a_broken_line_is_located_and_not_quoted(read, line, said, tmp_path):
     assert said in str(error.value)
     assert "P00077" not in str(error.value)
     assert "12345" not in str(error.value)
+
+
+def test_a_broken_line_is_located_whatever_the_number_of_threads(tmp_path):
+    path, threads = tmp_path / "visits.csv", pa.cpu_count()
+    path.write_text("a,b,y\n1,2,1\n3,0\n")
+    try:
+        for number in (1, 4):
+            pa.set_cpu_count(number)
+            with pytest.raises(InputError, match="row 3 "):
+                list(read_batches(path))
+    finally:
+        pa.set_cpu_count(threads)
 
 
 @pytest.mark.parametrize(

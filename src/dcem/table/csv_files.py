@@ -285,27 +285,36 @@ def _rows(path: Path, layout: Layout, columns: list[str]) -> Iterator[pa.RecordB
 
     # A quote that is never closed can swallow rows in any column, also in one nobody asked for.
     wanted = list(layout.fields) if layout.has_long_cells else [*columns, *layout.must_be_empty]
-    reader = arrow.open_csv(
-        path,
-        read_options=arrow.ReadOptions(
-            block_size=BLOCK,
-            column_names=list(layout.fields),
-            skip_rows=layout.skip,
-            encoding=layout.encoding,
-        ),
-        parse_options=arrow.ParseOptions(
-            delimiter=layout.delimiter, newlines_in_values=layout.has_long_cells
-        ),
-        convert_options=arrow.ConvertOptions(
-            column_types=dict.fromkeys(layout.fields, pa.string()),
-            strings_can_be_null=False,
-            include_columns=wanted,
-        ),
-    )
-    for batch in reader:
-        _refuse_swallowed(batch, layout)
-        batch = batch.select(columns)
-        yield _with_decimal_points(batch, layout) if layout.has_decimal_commas else batch
+
+    def opened(*, use_threads: bool) -> Iterator[pa.RecordBatch]:
+        yield from arrow.open_csv(
+            path,
+            read_options=arrow.ReadOptions(
+                use_threads=use_threads,
+                block_size=BLOCK,
+                column_names=list(layout.fields),
+                skip_rows=layout.skip,
+                encoding=layout.encoding,
+            ),
+            parse_options=arrow.ParseOptions(
+                delimiter=layout.delimiter, newlines_in_values=layout.has_long_cells
+            ),
+            convert_options=arrow.ConvertOptions(
+                column_types=dict.fromkeys(layout.fields, pa.string()),
+                strings_can_be_null=False,
+                include_columns=wanted,
+            ),
+        )
+
+    try:
+        for batch in opened(use_threads=True):
+            _refuse_swallowed(batch, layout)
+            batch = batch.select(columns)
+            yield _with_decimal_points(batch, layout) if layout.has_decimal_commas else batch
+    except pa.ArrowInvalid:
+        for _ in opened(use_threads=False):  # one thread knows in which row
+            pass
+        raise
 
 
 def _refuse_swallowed(batch: pa.RecordBatch, layout: Layout) -> None:
