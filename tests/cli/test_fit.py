@@ -271,7 +271,7 @@ def test_the_loop_of_next_tests_is_closed(path):
     later = path.parent / "later.csv"
     table.iloc[::-1].to_csv(later, index=False)
     again = (*roles, "--testing-probability", who, "--start-from", folder)
-    done = fit(later, *again, out="second")
+    done = fit(later, *again, "--method", "ensemble", out="second")  # the model's own
     assert done.exit_code == 0, done.output
     assert "has not seen, drawn with known probabilities: 120." in done.output
     assert "does not have it" in done.output  # the new column
