@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import warnings
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import dcem
 from dcem import methods
 from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import InputError
+from dcem.table.messages import DataWarning, InputError
 
 ROLES = {"label": "sepsis", "tested": "cultured", "group": "sex", "id": "patient"}
 N = 40
@@ -153,6 +154,14 @@ def test_classes_are_encoded_as_scikit_learn_does(y: list, encoded: list, classe
     found, found_classes = checks.encode_classes(y)
     np.testing.assert_array_equal(found, encoded)
     np.testing.assert_array_equal(found_classes, classes)
+
+
+@pytest.mark.parametrize(("y", "times"), [([1.0, 2.0, np.nan], 1), ([0, 1], 0), ([2, 3], 0)])
+def test_classes_one_and_two_are_pointed_out(y: list, times: int) -> None:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        checks.encode_classes(y)
+    assert [one.category for one in said] == [DataWarning] * times
 
 
 def test_encoded_classes_keep_the_index() -> None:

@@ -124,6 +124,8 @@ def encode_classes(y: Any) -> tuple[Any, np.ndarray]:
         classes = classes if len(classes) == 2 else np.array([0, 1])
     elif len(classes) == 1:
         raise InputError(f"y holds only one class, {quoted(classes)}; two are needed.")
+    if set(classes.tolist()) == {1, 2}:  # in many surveys 1 is yes and 2 is no
+        notice("y holds 1 and 2: 2 counts as positive, the later in order. If 1 is, pass 2 - y.")
     encoded = np.full(len(series), np.nan)
     encoded[series.notna().to_numpy()] = present.to_numpy() == classes[1]
     if isinstance(y, pd.Series | pd.DataFrame):
