@@ -1,6 +1,8 @@
 """Which method a fit takes, and where it is written down."""
 
 import json
+import re
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +12,9 @@ import pytest
 import dcem
 from dcem.methods.choosing import DEFAULT, Choice
 from dcem.scoring import TableModel, choice_for, fit_table
+from dcem.scoring.fit import mention_few_results
 from dcem.table import Roles, read_table
+from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import DataWarning
 
 
@@ -87,3 +91,16 @@ def test_fewer_than_ten_results_of_a_kind_are_mentioned(table, outcome, word) ->
     few = replace(table, problem=replace(table.problem, y_obs=y_obs))
     with pytest.warns(DataWarning, match=f"Fewer than 10 people were tested {word}"):
         fit_table(few, "tested-only", learner="linear", members=1)
+
+
+@pytest.mark.parametrize(
+    ("positives", "width", "said"),
+    [(15, 502, ["20", "502"]), (15, 75, []), (49, 300, ["50", "300"]), (50, 502, [])],
+)
+def test_few_results_for_many_features_are_mentioned(positives, width, said) -> None:
+    y = np.r_[np.ones(positives), np.zeros(60), np.full(30, np.nan)]
+    X = np.random.default_rng(0).normal(size=(len(y), width))
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", DataWarning)
+        mention_few_results(SelectiveLabels.from_arrays(X, y))
+    assert [n for one in heard for n in re.findall(r"\d+", str(one.message))] == said

@@ -150,6 +150,7 @@ def test_what_a_mask_hides_stays_hidden() -> None:
         ([0, 0, np.nan], [0, 0, np.nan], [0, 1]),
     ],
 )
+@pytest.mark.filterwarnings("ignore:y holds 1 and 2")
 def test_classes_are_encoded_as_scikit_learn_does(y: list, encoded: list, classes: list) -> None:
     found, found_classes = checks.encode_classes(y)
     np.testing.assert_array_equal(found, encoded)

@@ -43,6 +43,7 @@ def check(
     from dcem.cli.init import show
     from dcem.compare.first_look import first_look
     from dcem.report.words import speak
+    from dcem.scoring.fit import mention_few_results
     from dcem.table import Roles, propose_roles, read_table
     from dcem.table.messages import InputError
     from dcem.table.settings import find_settings
@@ -76,6 +77,7 @@ def check(
     console.print()
     say = speak(words, read.problem.group_names)
     console.print(read.problem.summary(small_cells=False, say=say), markup=False)
+    mention_few_results(read.problem)
     with telling({}, aside) as progress:
         progress("looking at a few thousand rows")
         look = first_look(read.problem)

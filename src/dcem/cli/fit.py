@@ -119,7 +119,7 @@ def fit(
         check_strength(bounds)
     replaces = require_place(out)
     start = None if start_from is None else TableModel.load(start_from)
-    if start is not None and (method not in (AUTO, start.estimator.name) or learner is not None):
+    if start is not None and (method not in (AUTO, start.name) or learner is not None):
         raise InputError(
             f"{start_from} is a model of the method {start.name!r}, and what starts from it is of "
             "the same: leave out --method and --learner."

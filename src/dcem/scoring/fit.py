@@ -24,6 +24,8 @@ from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError, notice
 from dcem.text import counted
 
+FEW_RESULTS = 50  # people of the rarer result; with fewer, features are counted as well
+FEWEST_PER_FEATURE = 0.2  # of these people
 AUTO = "auto"  # the method by the rule of `dcem.methods.choosing`
 
 
@@ -46,7 +48,7 @@ def fit_table(
     called with how much of how much is done, by the methods that can tell.
     """
     usual = missing_shares(table)
-    _mention_few_results(table.problem)
+    mention_few_results(table.problem)
     if start is not None:
         waiting = table.problem.awaited
         if waiting is not None and waiting.any():
@@ -73,16 +75,28 @@ def fit_table(
     return TableModel(estimator, table.encoder, table.roles, table.source, usual, why)
 
 
-def _mention_few_results(problem: SelectiveLabels) -> None:
-    """Say that a model will rest on a handful of positive, or negative, results."""
+def mention_few_results(problem: SelectiveLabels) -> None:
+    """Say that a model will rest on few positive, or negative, results; or few for its features.
+
+    Ten per feature are the usual advice for a regression. Learners that shrink need far fewer, but
+    with less than one for five features they choose by chance among those that seem to matter.
+    """
+    width = len(problem.feature_names)
     was = "found" if problem.positives_only else "tested"
-    for outcome, word in ((1, "positive"), (0, "negative")):
+    for outcome, word in ((1, "positive"), (0, "negative"))[: 1 if problem.positives_only else 2]:
         people = len(np.unique(problem.person[problem.y_obs == outcome]))
-        if people < THRESHOLD and not (outcome == 0 and problem.positives_only):
+        if people < THRESHOLD:
             notice(
                 f"Fewer than {THRESHOLD} people were {was} {word}. A model of so few says little, "
                 "and nobody can tell how good it is: collect more results before you use its "
                 "scores."
+            )
+        elif people < min(FEW_RESULTS, FEWEST_PER_FEATURE * width):
+            below = THRESHOLD * (people // THRESHOLD + 1)  # with groups, the count could tell one
+            notice(
+                f"Fewer than {below} people were {was} {word}, and there are {width} features: a "
+                "model finds chance patterns among so many; take the few that matter (`features`)"
+                f"{'' if problem.positives_only else ', or the method tested-only:linear'}."
             )
 
 
