@@ -44,6 +44,16 @@ def test_init_writes_what_the_other_commands_read(folder, inside) -> None:
     assert "followup" not in (folder / "m" / "MODEL_CARD.md").read_text().split("| column")[1]
 
 
+def test_init_proposes_the_words_of_lending(folder, inside) -> None:
+    table = pd.read_csv(folder / "visits.csv")
+    for names, words in (({}, None), ({"x": "Loan amount", "outcome": "defaulted"}, "credit")):
+        table.rename(columns=names).to_csv(folder / "t.csv", index=False)
+        assert inside("init", folder / "t.csv", "--replace").returncode == 0
+        written = tomllib.loads((folder / "dcem.toml").read_text())
+        assert written.get("words") == words
+        assert set(written) <= {"table", "words", "roles"}
+
+
 def test_init_does_not_overwrite(folder, inside) -> None:
     write(folder, "# mine\n")
     done = inside("init", folder / "visits.csv")

@@ -1,5 +1,6 @@
 """`dcem init`: roles proposed by looking at the table, in a file that every command reads."""
 
+import dataclasses
 import shlex
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,7 +34,9 @@ def init(
     from dcem.files import require_file_place, write_text
     from dcem.table import propose_roles
     from dcem.table.addresses import as_named, is_fetched
+    from dcem.table.candidates import lending_words
     from dcem.table.messages import InputError
+    from dcem.table.propose import Suggestion
     from dcem.table.settings import NAME, Settings, find_settings, settings_text
 
     beside = None if is_fetched(table) else table
@@ -47,10 +50,14 @@ def init(
     console = Console(highlight=False)
     with Console(stderr=True).status(f"looking at {table} ..."):
         proposal = propose_roles(table, query, **roles)
-    show(proposal, console)
-    reasons = {(one.role, one.value): one.reason for one in proposal.suggestions}
-    found = Settings(beside, proposal.roles, {"": {"query": query} if query else {}})
-    write_text(path, settings_text(found, reasons=reasons, doubts=proposal.doubts))
+    shared, found = {"query": query} if query else {}, proposal.suggestions
+    if names := lending_words(proposal.columns):
+        why = f"Names of columns speak of lending: {', '.join(names)}."
+        shared, found = {"words": "credit", **shared}, (*found, Suggestion("words", "credit", why))
+    show(dataclasses.replace(proposal, suggestions=found), console)
+    reasons = {(one.role, one.value): one.reason for one in found}
+    settings = Settings(beside, proposal.roles, {"": shared})
+    write_text(path, settings_text(settings, reasons=reasons, doubts=proposal.doubts))
     check = f"dcem check {shlex.quote(as_named(table))}"
     if find_settings(table) != path:
         check += f" --config {shlex.quote(str(path))}"

@@ -105,6 +105,9 @@ BAD = re.compile(
     r"|late|bad|dead|died|deceased|malignant|fail|yes|hit|recid|erhöht|auffällig|pathologisch"
 )
 GOOD = re.compile(r"^no|non-?reactive|not detected|^un|fully paid|current|good|benign|pass|alive")
+LENDING = re.compile(
+    r"(?:^|_)(loan|mortgage|borrower|default|repaid|fico|credit(?!s)|applicant|granted)(?:s|ed)?(?=_|$)"
+)
 MARKS = {"?", "??", "NA", "N/A", "NULL", "(null)", "#N/A", "<NA>", "nan", "NaN", "k.A.", "n.b."}
 
 
@@ -116,6 +119,16 @@ def normalised(name: str) -> str:
     """
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
     return re.sub(r"[\W_]+", "_", apart).strip("_").casefold()
+
+
+def lending_words(columns: Sequence[str]) -> list[str]:
+    """What names of columns say of lending; nothing where a single word does.
+
+    >>> lending_words(["loan_amount", "Defaulted"]), lending_words(["applicant", "visa_granted"])
+    (['default', 'loan'], [])
+    """
+    found = {word for name in columns for word in LENDING.findall(normalised(name))}
+    return sorted(found) if len(found) > 1 and found != {"applicant", "granted"} else []
 
 
 @dataclass(frozen=True)

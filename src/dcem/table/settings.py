@@ -126,7 +126,8 @@ def settings_text(
     ]
     if settings.table is not None:
         lines += [f"table = {_value(settings.table.name)}", ""]
-    lines += [f"{name} = {_value(v)}" for name, v in settings.shared.items()]
+    for name, value in settings.shared.items():
+        lines += [*_role_lines(name, value, whys), ""]
     if doubts:
         lines += ["# Please check:"]
         for doubt in doubts:
