@@ -19,12 +19,14 @@ from dcem.compare.planted import (
     outcome_dependent,
     plant_task,
 )
-from dcem.compare.results import TableComparison, estimates
+from dcem.compare.results import TableComparison, estimates, shown_group_counts
+from dcem.compare.run import _counts
 from dcem.estimation.folds import within_budget
 from dcem.estimation.nuisances import Nuisances
 from dcem.estimation.results import EVERYBODY
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
+from dcem.table.summary import shown_counts
 from dcem.tasks import make_sinusoid
 
 QUICK = {"steps": 40, "hidden": (8,)}
@@ -38,6 +40,20 @@ def task() -> tuple[SelectiveLabels, np.ndarray]:
         n_train=900, n_validation=2, n_test=2,
     )  # fmt: skip
     return made.train, made.truth["train"]
+
+
+@pytest.mark.parametrize(("visits", "together"), [(1, 16), (8, "withheld")])
+def test_a_total_is_shown_where_the_table_itself_shows_it(visits, together) -> None:
+    """Eight positive tests in each of two groups; or all of each are of one person."""
+    y, row = np.zeros(800), np.arange(800)
+    y[row % 400 < 8], y[row % 400 >= 100] = 1, np.nan
+    person = np.where(y == 1, row // visits * visits, row)
+    problem = SelectiveLabels.from_arrays(
+        row[:, None] * 1.0, y, group=np.repeat(["A", "B"], 400), id=person
+    )
+    shown = shown_counts(problem, problem.counts()).to_numpy().tolist()
+    assert [list(one.values()) for one in shown_group_counts(_counts(problem, None))] == shown
+    assert shown[-1][-1] == together
 
 
 def quick(problem: SelectiveLabels, **more: object) -> TableComparison:

@@ -148,6 +148,7 @@ class ComparedGroup:
     positives: int | None = None
     place: int | None = None  # among the groups of the whole table, some of which may be empty here
     few: frozenset[str] = frozenset()  # counts too small to be shown (`few_people`)
+    few_together: frozenset[str] = frozenset()  # likewise, of all groups together
 
 
 @dataclass(frozen=True)
@@ -339,10 +340,9 @@ def shown_group_counts(groups: Sequence[ComparedGroup]) -> list[dict[str, Shown]
     """Counts of every group, then of all together, small ones hidden."""
     known = all(group.positives is not None for group in groups)
     names = {cell: name for name, cell in CELL_OF.items() if known or name != "positives"}
-    together = frozenset.intersection(*(group.few for group in groups))
     found = hide_groups(
         [{cell: getattr(group, name) for cell, name in names.items()} for group in groups],
-        [*(group.few for group in groups), together],
+        [*(group.few for group in groups), groups[0].few_together],
     )
     return [{names[cell]: value for cell, value in one.items()} for one in found]
 

@@ -413,6 +413,7 @@ def _counts(problem: SelectiveLabels, truth: np.ndarray | None) -> tuple[Compare
                     positives=None if truth is None else int(truth[here].sum()),
                     place=code,
                     few=few[code],
+                    few_together=few[-1],
                 )
             )
     return tuple(counted)
