@@ -142,6 +142,14 @@ def test_in_a_narrow_window_what_has_nothing_beside_it_has_no_second_column() ->
     assert (shown.count("AUC"), shown.count("gap"), shown.count(".070")) == (1, 2, 1)
 
 
+@pytest.mark.parametrize("limit", [0.07, nan])
+def test_the_key_of_a_mark_stands_where_there_is_one(limit) -> None:
+    row = doc.DotRow("a method", (doc.estimate(Estimate(0.5)),), (doc.estimate(limit),))
+    picture = doc.Dots("Picture", ("gap",), (row,), "", "limit of chance")
+    shown = page(doc.Document("Title", "", None, None, (doc.Section("one", "One", (picture,)),)))
+    assert ("limit of chance" in shown) == (limit == 0.07)
+
+
 def test_a_reason_is_told_once_in_a_section() -> None:
     lacking = doc.table("", ("group", "AUC"), [("a", doc.Missing("too few")), ("b", "1")])
     made = [doc.Section(key, key, (lacking, lacking)) for key in ("one", "two")]

@@ -72,7 +72,7 @@ def dots_table(dots: doc.Dots, cell: Callable[[doc.Cell], str], prose: Callable[
     key = (
         f'<p class="key"><span class="mark hollow" aria-hidden="true"></span> '
         f"{prose(dots.reference)}</p>"
-        if dots.reference
+        if any(map(dots.compared, range(len(dots.columns))))
         else ""
     )
     head = "".join(f'<th scope="col">{prose(column)}</th>' for column in dots.columns)
