@@ -77,7 +77,10 @@ CAPTIONS: Mapping[str, tuple[str, str]] = {
     ),
     "calibration_in_the_large": ("Mean score minus mean risk, {of}", "gain"),
     "calibration_slope": ("Calibration slope, {of}: below 1, risks are too extreme", "ratio"),
-    "precision_at_capacity": ("Precision among the {of} with the highest scores", "score"),
+    "precision_at_capacity": (
+        "Precision among the {of} with the highest scores of those whom a column is about",
+        "score",
+    ),
     "gini": ("Gini: twice the AUC, minus 1", "score"),
     "ks": ("KS: the largest distance between positives and negatives, over cut-offs", "score"),
     "kickout": ("Kickout: whom it leaves out of what `{reference}` would select", "gain"),
