@@ -180,13 +180,15 @@ def test_a_model_watched_on_its_own_table_is_told(model):
 
 @pytest.mark.filterwarnings("ignore::dcem.DataWarning")
 def test_shares_of_groups_are_withheld_beside_a_small_one(model):
-    frame = table(2500, 0)
+    frame = table(2500, 0, policy=-1.0)
     frame.loc[:5, "sex"] = "x"
     new = read_table(frame, model.roles_of_new, encoder=model.encoder)
     found = monitor_model(model, new)
     tested = {one.of: one for one in found.about("tested")}
     assert "withheld" in tested["f"].now.reason
-    assert tested["f"].difference.estimable
+    assert not tested["f"].difference.estimable  # from `then` and it, `now` would follow
+    assert tested["f"].clear  # an alarm all the same
+    assert next(f for f in found.findings if f.key == "who-is-tested").groups == ("f", "m")
     assert tested["everybody"].now.estimable
     small = next(finding for finding in found.findings if finding.key == "small-groups")
     assert small.groups == ("x",)

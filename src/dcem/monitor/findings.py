@@ -136,7 +136,10 @@ def _who_is_tested(found: Monitoring) -> Iterator[Finding]:
     changed = [one for one in found.about("tested") if one.clear]
     if not changed:
         return
-    changes = "; ".join(f"{_of_whom(one)} {one.difference:points}" for one in changed)
+    changes = "; ".join(
+        f"{_of_whom(one)} {one.difference.reason or format(one.difference, 'points')}"
+        for one in changed
+    )
     yield Finding(
         "who-is-tested",
         "caution",

@@ -20,7 +20,7 @@ uncertain what was found then is. Only a lower AUC is asked for, in a one-sided 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 from typing import Any
 
@@ -132,7 +132,7 @@ def watch(
     if then.judged is not None and then.judged.target not in POPULATION:
         target = "tested"
     changes = (
-        *_held(_testing_changes(then, new, now["tested"])),
+        *_testing_changes(then, new, now["tested"]),
         *_held(_prevalence_changes(then, now["prevalence"])),
         *_held(_performance_changes(then, new, judge, target, calibrated)),
     )
@@ -265,7 +265,10 @@ def stability(before: np.ndarray, now: np.ndarray, n: float, m: float) -> float:
 
 
 def _testing_changes(then: Baseline, new: NewRows, now: Mapping[str, Estimate]) -> list[Change]:
-    """The share tested against what it would have been then."""
+    """The share tested against what it would have been then.
+
+    Where the share is withheld, so is the change, from which it follows; that it is clear stays.
+    """
     problem = new.problem
     people, masks = People.of(problem), group_masks(problem)
     expected, slopes = then.expected(new.standard, problem)
@@ -280,7 +283,7 @@ def _testing_changes(then: Baseline, new: NewRows, now: Mapping[str, Estimate]) 
         difference = people.interval(change.plus([doubt]))
         usual = Estimate(float(np.average(expected, weights=people.weight * mine)))
         found.append(_change("tested", name, usual, share, difference))
-    return found
+    return [one if one.now.estimable else replace(one, difference=one.now) for one in _held(found)]
 
 
 def _prevalence_changes(then: Baseline, now: Mapping[str, Estimate]) -> list[Change]:
