@@ -266,7 +266,11 @@ def test_only_a_lower_auc_is_asked_for(model):
     auc = better.about("auc")[0]
     assert auc.difference.low > 0
     assert (auc.p_value, auc.clear) == (pytest.approx(1.0), False)
-    assert better.about("slope")[0].now.value > 1.2
+    slope = better.about("slope")[0]
+    assert slope.now.value > 1.2
+    assert slope.then.value == 1
+    assert np.isnan(slope.then.low)  # it is so by construction
+    assert slope.difference.low > 0
 
 
 def test_a_prevalence_that_was_stated_does_not_hide_a_change():

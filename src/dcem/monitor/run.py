@@ -318,10 +318,12 @@ def _performance_changes(
             difference = _doubted(off, then.doubt["calibration"])
         found.append(_change("calibration", key, was, off, difference))
     for key, slope in judge.calibration_slope(target, score).items():
-        was, doubt = before.calibration_slope.get(key, unknown) if before else unknown, 0.0
-        if key == EVERYBODY:  # it was made to be right
-            was, doubt = Estimate(1.0, 1.0, 1.0), then.doubt["slope"]
-        found.append(_change("slope", key, was, slope, _doubted(slope.minus(was), doubt)))
+        was = before.calibration_slope.get(key, unknown) if before else unknown
+        difference = slope.minus(was)
+        if key == EVERYBODY:  # it was made to be right: nothing that was estimated
+            was = Estimate(1.0)
+            difference = _doubted(slope.minus(Estimate(1.0, 1.0, 1.0)), then.doubt["slope"])
+        found.append(_change("slope", key, was, slope, difference))
     return found
 
 

@@ -179,4 +179,5 @@ def _performance_section(found: Monitoring) -> Iterator[doc.Block]:
         caption = "Mean predicted risk minus share of positives"
         yield changes("calibration", "points", "points", "", caption)
         caption = "Calibration slope: 1 is right, below it risks are too extreme"
-        yield changes("slope", "ratio", "ratio", "", caption)
+        note = "Then, that of everybody was 1 by construction: a fit calibrates its risks."
+        yield changes("slope", "ratio", "ratio", note, caption)
