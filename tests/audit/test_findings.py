@@ -152,13 +152,15 @@ def test_calibration_is_held_against_chance() -> None:
 
 def test_a_column_that_drives_testing_more_than_the_outcome(fair_audit) -> None:
     def drivers(**share: float) -> tuple[Driver, ...]:
-        sure, unsure = Estimate(9.0, 8.0, 10.0), Estimate(1.0, -1.0, 3.0)
+        errors = {name: 0.3 if name in ("luck", "chance") else 0.01 for name in share}
         return tuple(
-            Driver(name, unsure if name == "luck" else sure, of, "") for name, of in share.items()
+            Driver(name, Estimate(of, of - errors[name], of + errors[name]), of, "")
+            for name, of in share.items()
         )
 
-    testing = drivers(ward=0.4, age=0.3, luck=0.2, rare=0.05)
-    outcome = drivers(ward=0.1, age=0.2, luck=0.0, rare=0.0)
+    # of `chance` it is not known how little it tells the outcome
+    testing = drivers(ward=0.4, age=0.2, luck=0.1, chance=0.35, rare=0.05)
+    outcome = drivers(ward=0.1, age=0.15, luck=0.0, chance=0.05, rare=0.0, other=0.7)
     told = keyed(replace(fair_audit, drivers=testing, outcome_drivers=outcome))
     assert told["drives-testing"].values["columns"] == {"ward": (0.4, 0.1)}
     assert "drives-testing" not in keyed(replace(fair_audit, drivers=testing, outcome_drivers=()))

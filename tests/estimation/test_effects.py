@@ -6,7 +6,7 @@ import pytest
 from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.linear_model import LinearRegression
 
-from dcem.estimation.effects import Questions, most_telling
+from dcem.estimation.effects import Questions, drives_testing_more, most_telling
 from dcem.estimation.results import Effect
 from dcem.table import Roles, read_table
 from dcem.table.labels import SelectiveLabels
@@ -193,6 +193,20 @@ def test_whom_a_question_leaves_alone_nobody_is_asked_about() -> None:
     assert np.array_equal(found[4], X[questions.donors[1], 1])
     assert np.array_equal(found[1], X[:, 1])
     assert questions.ask(lambda X, at: X[:, 0], np.zeros(0, int)).shape == (7, 0)
+
+
+@pytest.mark.parametrize(("other", "told"), [([0.1, 1.0], {"x0"}), ([1.0, 0.1], set())])
+def test_a_column_drives_testing_more_if_the_models_of_all_folds_say_so(other, told) -> None:
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    questions = Questions.about(problem_of(X), None, 0)
+    by = (np.arange(400) % 4 == 0).astype(int)  # a quarter is asked of another model
+    weights = np.array([[0.1, 1.0], other])
+    asked = questions.ask(lambda X, at: (X * weights[by[at]]).sum(axis=1))
+    score = questions.answer(asked, by)
+    assert score[0].share < 0.5  # of all people together
+    assert score[0].most == pytest.approx(0.01 / 1.01 if told else 1 / 1.01, abs=0.01)
+    testing = (Effect("x0", 0.9, 0.2), Effect("x1", 0.1, 0.1))
+    assert drives_testing_more(testing, score).keys() == told
 
 
 def test_the_columns_told_are_the_strongest_of_any_model() -> None:

@@ -337,11 +337,14 @@ def _features(audit: Audit) -> Iterator[Finding]:
             share=first.share,
         )
     outcome = {driver.column: driver.share for driver in audit.outcome_drivers}
+    whole = sum(max(driver.loss.value, 0) for driver in audit.outcome_drivers)
+    # of few positive tests the shares are chance: what each may be at most
+    most = {one.column: one.loss.high / whole for one in audit.outcome_drivers if whole > 0}
     more = {
         driver.column: (driver.share, outcome[driver.column])
         for driver in columns
         if driver.loss.low > 0
-        and driver.share >= max(MUCH, TIMES * outcome.get(driver.column, 1))
+        and driver.share >= max(MUCH, TIMES * most.get(driver.column, 1))
         and driver.column not in audit.testing_only
     }
     if more:

@@ -377,6 +377,5 @@ def about_drivers(whose: str, testing: Sequence[Effect], score: Sequence[Effect]
         ]
     )
     sentence = f"{listing} drive{'s' * (len(columns) == 1)} who is tested more than {whose}."
-    return [
-        found("drives-testing", sentence, "Shares of the permutation importances.", columns=columns)
-    ]
+    text = "Shares of the permutation importances. It is so for every model that was asked."
+    return [found("drives-testing", sentence, text, columns=columns)]

@@ -218,7 +218,9 @@ def compare_methods(
             random_state,
         )
         effects = {
-            name: questions.answer(fitting.joined_answers(of, parts))
+            name: questions.answer(
+                fitting.joined_answers(of, parts), split.scored_in[questions.rows]
+            )
             for name, of in of_parts.items()
         }
         testing_effects = effects_on_testing(questions, evaluator.nuisances.testing_model, judged)

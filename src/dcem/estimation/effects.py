@@ -154,19 +154,29 @@ class Questions:
         values[moved] = column.stops[to[moved]]
         return values
 
-    def answer(self, found: np.ndarray) -> tuple[Effect, ...]:
-        """What each column does, in the order of the table, from what `ask` returned of all."""
-        base, w = found[0], self.weight / self.weight.sum()
+    def answer(self, found: np.ndarray, by: np.ndarray | None = None) -> tuple[Effect, ...]:
+        """What each column does, in the order of the table, from what `ask` returned of all.
+
+        `by [m]` is the model that somebody was asked of, where there are several.
+        """
+        base, by = found[0], np.zeros(len(self.rows)) if by is None else by
+        change = self.weight / self.weight.sum() * (found[1::3] - base) ** 2  # [columns, m]
+        most = np.max([_shares(change[:, by == model]) for model in np.unique(by)], axis=0)
         effects = []
         for place, column in enumerate(self.columns):
-            permuted, down, up = found[1 + 3 * place : 4 + 3 * place]
-            moved = float(np.sqrt(w @ (permuted - base) ** 2))
+            down, up = found[2 + 3 * place : 4 + 3 * place]
+            moved = float(np.sqrt(change[place].sum()))
             effects.append(_accumulated(column, base, down, up, self.weight, moved))
-        whole = sum(one.moved**2 for one in effects)
         return tuple(
-            replace(one, share=one.moved**2 / whole if whole > 0 else float("nan"))
-            for one in effects
+            replace(one, share=float(share), most=float(largest))
+            for one, share, largest in zip(effects, _shares(change), most, strict=True)
         )
+
+
+def _shares(change: np.ndarray) -> np.ndarray:
+    """Of each column in all changes `[columns, people]`; NaN where nothing changes."""
+    of, whole = change.sum(axis=1), change.sum()
+    return of / whole if whole > 0 else np.full(len(of), np.nan)
 
 
 @dataclass(frozen=True)
@@ -357,10 +367,17 @@ def most_telling(
 def drives_testing_more(
     testing: Sequence[Effect], score: Sequence[Effect]
 ) -> dict[str, tuple[float, float]]:
-    """Columns that drive testing more than the score, and their shares in both."""
-    other = {one.column: one.share for one in score}
+    """Columns that drive testing more than the score, by any of its models; shares in both.
+
+    Models of several folds have seen other people each. Where few tests are positive, what drives
+    them is chance, and they disagree.
+    """
+    other = {one.column: one for one in score}
     return {
-        one.column: (one.share, other[one.column])
+        one.column: (one.share, other[one.column].share)
         for one in testing
-        if one.moved >= MOVED and one.share >= max(MUCH, TIMES * other.get(one.column, np.inf))
+        if one.moved >= MOVED
+        and one.share >= MUCH
+        and one.column in other
+        and one.share >= TIMES * other[one.column].most
     }

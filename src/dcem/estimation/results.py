@@ -121,3 +121,4 @@ class Effect:
     # value; of levels and of "missing", NaN
     value: np.ndarray = field(default_factory=lambda: np.zeros(0))  # [points] accumulated local
     # effect on the prediction, 0 on average over people
+    most: float = nan  # the largest share in any of the models that were asked
