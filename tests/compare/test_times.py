@@ -87,5 +87,11 @@ def test_what_drives_a_model_takes_its_share_of_a_fit(monkeypatch) -> None:
     assert fit_seconds(people(4200, 12), "tested-only:linear")[0] < fit / 5
 
 
+def test_a_wide_table_takes_its_time_to_fit_as_well(monkeypatch) -> None:
+    monkeypatch.setattr(times, "cpu_count", lambda: 2)
+    fit, asking = fit_seconds(people(2500, 500))
+    assert asking / fit == pytest.approx(3.5, rel=0.3)  # as measured
+
+
 def test_this_machine_has_a_pace() -> None:
     assert 0.05 < pace() < 100

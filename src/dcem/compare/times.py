@@ -48,6 +48,7 @@ def fit_seconds(problem: SelectiveLabels, method: str = DEFAULT) -> tuple[float,
     """What the fit of a saved model takes, and asking what drives its score, and testing."""
     n, width = problem.X.shape
     fit = 1.5 + 1e-4 * float(problem.tested.sum()) + 7e-7 * n * width  # with two cores
+    fit += 3e-6 * min(n, 10_000) * width  # trees and networks of many features
     fit *= 2 / min(cpu_count(), 2) * cost_of(method) / cost_of(DEFAULT)
     if problem.positives_only:
         return fit, 0.0
