@@ -15,9 +15,10 @@ from dcem.compare.findings import (
     about_calibration,
     about_gain,
     about_groups,
+    about_testing,
 )
 from dcem.compare.recovery import about_recovery
-from dcem.compare.results import PlantedFamily, Standing
+from dcem.compare.results import ComparedGroup, PlantedFamily, Standing
 from dcem.estimation.results import COUNTED, WITHIN
 from dcem.metrics.estimate import Estimate
 
@@ -243,3 +244,12 @@ class TestPlanted:
             "planted-nothing", "planted-nothing", "planted-summary", "planted-limits",
         ]  # fmt: skip
         assert not any("nan" in finding.headline for finding in found)
+
+
+def test_who_is_tested_least_is_told_where_another_count_of_theirs_is_withheld():
+    """Positives withheld, since a small group's would follow, say nothing about shares tested."""
+    counts = {"A": (293, 130, 42), "B": (214, 64, 20), "C": (133, 51, 24), "D": (90, 40, 4)}
+    groups = [ComparedGroup(name, *three) for name, three in counts.items()]
+    groups = [replace(g, few=frozenset({"positive"} if g.name == "D" else ())) for g in groups]
+    (told,) = about_testing(groups)
+    assert told.headline == "In group B, 29.9 % were tested; in group D, 44.4 %."

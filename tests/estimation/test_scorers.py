@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
+import dcem
 from dcem import metrics
 from dcem.estimation import SelectiveKFold, scorer
-from dcem.table.messages import InputError
+from dcem.table.messages import DataWarning, InputError
 
 
 class TestedOnly(ClassifierMixin, BaseEstimator):
@@ -87,3 +89,44 @@ def test_folds_share_out_what_was_seen_and_keep_people_together() -> None:
     assert (held == 1).all()
     with pytest.raises(InputError, match="n_splits"):
         next(SelectiveKFold(1).split(np.zeros((400, 1)), y))
+
+
+def test_imputed_zeros_are_not_results(world) -> None:
+    """With `tested` the score is that of missing labels; without it, that is pointed out."""
+    X, y, _ = world
+    tested, imputed = ~np.isnan(y), np.nan_to_num(y)
+    model, judge = TestedOnly().fit(X, y), scorer("dr-auc")
+    known = judge(model, X, y)
+    assert judge(model, X, imputed, tested=tested) == known
+    with pytest.warns(DataWarning, match="all of them count as tested"):
+        assert judge(model, X, imputed) != known
+
+
+def test_metadata_reach_the_scorer(world) -> None:
+    X, y, _ = world
+    group, tested, imputed = X[:, 0] > 0, ~np.isnan(y), np.nan_to_num(y)
+    # the same folds for both
+    cv = list(SelectiveKFold(2).split(X, y))
+    model = dcem.methods.make("tested-only", learner="linear", random_state=0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        both = [
+            cross_val_score(model, X, labels, cv=cv, scoring=scorer("dr-auc"), params=params)
+            for labels, params in (
+                (y, {"sensitive_features": group}),
+                (imputed, {"sensitive_features": group, "tested": tested}),
+            )
+        ]
+    np.testing.assert_array_equal(*both)
+
+
+def test_classes_may_have_names(world) -> None:
+    X, y, _ = world
+    model = TestedOnly().fit(X, y)
+    known = scorer("dr-auc")(model, X, y)
+    model.classes_ = np.array(["no", "yes"])
+    names = np.where(np.isnan(y), None, np.where(y == 1, "yes", "no"))
+    assert scorer("dr-auc")(model, X, names) == known
+    for numbered, named in zip(
+        SelectiveKFold(3).split(X, y), SelectiveKFold(3).split(X, names), strict=True
+    ):
+        np.testing.assert_array_equal(numbered[1], named[1])

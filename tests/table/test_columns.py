@@ -96,7 +96,7 @@ def test_a_few_whole_numbers_that_may_be_codes_are_pointed_out():
 def test_numbers_that_units_or_a_second_one_hide_are_pointed_out():
     temperature = guess_kind("temp", text(f"{36 + i % 40 / 10} °C" for i in range(N)))
     pressure = guess_kind("bp", text(f"{90 + i % 80}/{60 + i % 30}" for i in range(N)))
-    for written in ("27,1", "26'640", "26 640", "(26.64)", "26.64-", "USD 26.64"):
+    for written in ("27,1", "26'640,5", "26 640,5", "(26.64)", "26.64-", "USD 26.64"):
         values = [written.replace("26", str(100 + i % 300)) for i in range(N)]
         values = [value.replace("27", str(20 + i % 60)) for i, value in enumerate(values)]
         assert "would be a number" in guess_kind("x", text(values)).note
@@ -289,3 +289,32 @@ def test_numbers_with_a_unit_are_pointed_out():
     with_unit = [f"{i % 50 / 10 + 4} mmol/L" for i in range(300)]
     assert "'4.0 mmol/L'" in guess_kind("glucose", text(with_unit)).note
     assert "unit" not in guess_kind("code", text([f"{i % 50}A{i % 3}" for i in range(300)])).note
+
+
+@pytest.mark.parametrize("mark", [" ", "\N{NO-BREAK SPACE}", "\N{NARROW NO-BREAK SPACE}", "'", "’"])
+def test_blanks_and_apostrophes_part_thousands(mark):
+    amounts = [float(850 + 977 * (i % 4000)) for i in range(6000)]
+    written = [f"{amount:,.0f}".replace(",", mark) for amount in amounts]
+    found = guess_kind("income", text(written))
+    assert found.kind == "number"
+    assert f"{written[1]!r} is read as 1827" in found.note
+    np.testing.assert_array_equal(encode(found.encoding, written).ravel(), amounts)
+
+
+def test_a_blank_elsewhere_parts_no_thousands():
+    for cells in (["123 45", "543 21"], ["12 345'678"], ["012 345"], ["1 234 5"]):
+        assert guess_kind("code", text(cells * 50)).kind != "number"
+
+
+def test_numbers_in_long_tables_are_pointed_out_as_in_short_ones():
+    """A value per row is not an identifier if a unit alone makes it text."""
+    for n in (300, 6000):
+        weights = text([f"{60 + i / 100} kg" for i in range(n)])
+        assert "unit" in guess_kind("weight", weights).note
+
+
+def test_a_letter_behind_some_numbers_is_pointed_out():
+    ages = [f"{i % 60 + 2}" if i % 10 else f"{i // 10 % 24}m" for i in range(700)]
+    assert "'0m'" in guess_kind("age", text(ages)).note
+    wards = guess_kind("ward", text([f"{i % 40}{'ab'[i % 2]}" for i in range(700)]))
+    assert "number" not in wards.note

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dcem.table import values
 from dcem.table.messages import InputError
 from dcem.table.read import notes, read_header, read_whole, strange_rows
 
@@ -121,3 +122,12 @@ def test_files_that_are_something_else_say_what(tmp_path):
     FRAME.to_csv(path, index=False, compression="gzip")
     with pytest.raises(InputError, match=r"is \.csv\.gz"):
         read_header(path)
+
+
+def test_blanks_part_thousands_before_a_decimal_comma(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(
+        "montant;nom\n40 134,50;a\n1\N{NO-BREAK SPACE}250\N{NO-BREAK SPACE}000,5;b\n850,2;c\n"
+    )
+    amounts = values.numbers(read_whole(path).column("montant"))
+    np.testing.assert_array_equal(amounts, [40134.5, 1250000.5, 850.2])

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import InputError
+from dcem.table.messages import DataWarning, InputError
 
 X, y = np.arange(12.0)[:, None], np.tile([0, 1, np.nan], 4)
 
@@ -50,3 +50,14 @@ def test_by_column():
 def test_what_cannot_be_deciders_is_refused(decider: list, said: str):
     with pytest.raises(InputError, match=said):
         made(decider)
+
+
+def test_who_did_the_test_is_not_who_decided():
+    """Known where somebody was tested alone, a decider would have tested everybody."""
+    looked = ~np.isnan(y)
+    reviewer = np.where(looked, np.tile(["a", "b", "c"], 4), None)
+    with pytest.raises(InputError, match="is filled in 100 % of the tested rows and in 0 %"):
+        made(reviewer)
+    reviewer[np.flatnonzero(~looked)[:2]] = "a"  # of half of the untested
+    with pytest.warns(DataWarning, match="in 50 % of the others"):
+        made(reviewer)

@@ -238,12 +238,14 @@ def test_a_broken_line_is_located_whatever_the_number_of_threads(tmp_path):
         (["1", "0", "-9.0"], None, "'-9.0'"),
         (["2", "0", "1"], None, "'1'"),
         (["high", "norm", "None"], None, "'None'"),
-        (["high", "norm", "low"], None, None),
+        (["high", "norm", "low"], None, "'norm', 'low'"),  # one of them may mean: nobody looked
+        (["high", "norm", "low", None], None, None),
+        (["fraud", "no fraud", "inconclusive", None], None, "'inconclusive' in 100 of 400"),
         (["pos", "neg", "not done"], [1, 1, 0], None),
     ],
 )
 def test_a_value_that_counts_as_no_for_want_of_another_role_is_told(labels, tested, told):
-    frame = pd.DataFrame({"x": np.arange(300) % 7, "label": labels * 100})
+    frame = pd.DataFrame({"x": np.arange(100 * len(labels)) % 7, "label": labels * 100})
     if tested:
         frame["tested"] = tested * 100
     roles = Roles(label="label", positive=labels[0], tested="tested" if tested else ())

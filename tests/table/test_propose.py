@@ -199,6 +199,10 @@ def test_who_decides(draw):
     assert propose_roles(named).roles["decider"] == "judge_id"
     few = named.assign(judge_id=[f"j{i}" for i in range(N)])
     assert "decider" not in propose_roles(few).roles
+    # who did the test: recorded where there was one
+    did = propose_roles(named.assign(judge_id=named.judge_id.where(label.notna()))).roles
+    assert "decider" not in did
+    assert "judge_id" in did["exclude"]
 
 
 @pytest.mark.parametrize("name", ["time_in_hospital", "number_of_hospital_stays", "site_pressure"])
@@ -450,3 +454,12 @@ def test_a_long_table_that_is_sorted_is_looked_at_all_over(draw, tmp_path):
         assert proposal.roles == {"label": "default", "id": "customer_id"}
         assert "no result in 4" in reasons(proposal)["label", "default"]
         assert "whose rows stay together" in reasons(proposal)["id", "customer_id"]
+
+
+def test_a_column_that_would_be_a_number_is_not_left_out_for_good(draw):
+    label = pd.Series(draw.choice(["yes", "no"], N)).where(draw.random(N) < 0.5)
+    size = [f"{value:.3f} cm" for value in draw.normal(5, 1, N)]
+    frame = pd.DataFrame({"sepsis": label, "sex": draw.choice(2, N), "x": draw.normal(size=N)})
+    found = propose_roles(frame.assign(size=size))
+    assert "size" not in found.roles.get("exclude", ())
+    assert any("'size' is left out: text, by its unit" in doubt for doubt in found.doubts)

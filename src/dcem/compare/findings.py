@@ -11,13 +11,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dcem.compare.results import ComparedGroup, Judgement, MethodResult, Standing, TableComparison
+from dcem.compare.results import (
+    ComparedGroup,
+    Judgement,
+    MethodResult,
+    Standing,
+    TableComparison,
+    shown_group_counts,
+)
 from dcem.estimation.effects import drives_testing_more
 from dcem.estimation.findings import Finding
 from dcem.estimation.results import EVERYBODY, Effect
 from dcem.methods.choosing import DEFAULT, choose
 from dcem.metrics.estimate import Estimate
-from dcem.table.disclosure import THRESHOLD
+from dcem.table.disclosure import SMALL, WITHHELD
 from dcem.text import group, listed, number, percent
 from dcem.text import groups as named
 
@@ -125,15 +132,12 @@ def found(key: str, headline: str, text: str = "", severity: str = "", /, **valu
     return Finding(key, severity or usual, about, groups, values, headline, text, remedy)
 
 
-def conclusions(comparison: TableComparison, groups: Sequence[ComparedGroup]) -> Iterator[Finding]:
-    """Who is tested, which method ranks best, and how alike they serve the groups.
-
-    `groups` are those whose counts may be shown.
-    """
+def conclusions(comparison: TableComparison) -> Iterator[Finding]:
+    """Who is tested, which method ranks best, and how alike they serve the groups."""
     methods, floor = comparison.methods, comparison.floor
     available = {target.key for target in comparison.targets if target.available}
     chosen = next((key for key in AMONG if key in available & comparison.standings.keys()), None)
-    yield from about_testing(groups)
+    yield from about_testing(comparison.groups)
     if chosen is None:
         why = comparison.targets[0].reason or "no AUC could be estimated"
         yield found("not-estimable", f"No method can be judged on this table: {why}.")
@@ -166,8 +170,9 @@ def whom_beyond(comparison: TableComparison) -> str:
 
 
 def about_testing(groups: Sequence[ComparedGroup]) -> list[Finding]:
-    """Testing rates, from the group tested least to the one tested most."""
-    shown = [g for g in groups if g.tested >= THRESHOLD and g.people - g.tested >= THRESHOLD]
+    """Testing rates, from the group tested least to the one tested most, as the counts show."""
+    counts = zip(groups, shown_group_counts(groups)[:-1], strict=True)
+    shown = [g for g, one in counts if not {SMALL, WITHHELD} & {one["people"], one["tested"]}]
     rates = {g.name: g.tested / g.people for g in sorted(shown, key=lambda g: g.tested / g.people)}
     if not rates:
         return []

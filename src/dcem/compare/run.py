@@ -289,7 +289,6 @@ def compare_methods(
         testing_effects=_of(testing_effects, columns),
         bounds=compare_bounds(judge, usable, bounds) if bounds else None,
     )
-    open_groups = [group for group in groups if group.name not in withheld]
     taken = next((one for one in results if one.name == DEFAULT), results[names.index(reference)])
     robust = {one.name: one.judgements["dr"].auc for one in results}
     robust = robust if evaluator.overlap.complete else {}  # bounds by decider are of everybody
@@ -297,7 +296,7 @@ def compare_methods(
     return replace(
         comparison,
         findings=(
-            *findings.conclusions(comparison, open_groups),
+            *findings.conclusions(comparison),
             *(about_swaps(taken) if lending else ()),
             *(about_bounds(comparison.bounds, evaluator.lacking("dr")) if bounds else ()),
             *told_by_deciders,

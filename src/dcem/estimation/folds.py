@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.stats import rankdata
 
 from dcem.table.labels import SelectiveLabels
@@ -153,7 +154,8 @@ class SelectiveKFold:
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Positions of training and test rows, fold by fold."""
         n_rows = len(X)
-        y = np.zeros(n_rows) if y is None else np.asarray(y, float)
+        y = np.zeros(n_rows) if y is None else pd.factorize(np.asarray(y, object), sort=True)[0]
+        y = np.where(y < 0, np.nan, y)  # whatever the classes are called
         person = np.arange(n_rows)
         if groups is not None:
             person = np.unique(np.asarray(groups).astype(str), return_inverse=True)[1]

@@ -3,7 +3,7 @@
 `cross_val_score` and `GridSearchCV` compare predictions with labels. Where labels were collected
 selectively, agreement with the record is the wrong score: it rewards a model that knows who was
 tested. These scorers judge a model for the tested, or for everybody, on held-out rows whose labels
-are NaN where nobody looked:
+are NaN where nobody looked, or told apart by `tested`:
 
     >>> from sklearn.model_selection import GridSearchCV
     >>> from dcem.estimation import SelectiveKFold, scorer
@@ -11,7 +11,9 @@ are NaN where nobody looked:
     ... # doctest: +SKIP
 
 The models behind "ipw" and "dr" are fitted to the held-out rows, fold by fold within them, so that
-no model that is judged has a say in its own judgement.
+no model that is judged has a say in its own judgement. With scikit-learn's metadata routing,
+`tested`, `sensitive_features` and `sample_weight` reach the scorer as they reach `fit`; without it
+they do not, and labels must be NaN where nobody looked.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.utils.metadata_routing import MetadataRequest
 
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
@@ -69,7 +72,10 @@ def scorer(
 
 
 class SelectiveScorer:
-    """Called with a fitted model, rows and labels (NaN where untested); higher is better."""
+    """Called with a fitted model, rows and labels (NaN where untested); higher is better.
+
+    Labels are those that the model was fitted to: the second of its `classes_` is the outcome.
+    """
 
     def __init__(
         self,
@@ -90,12 +96,23 @@ class SelectiveScorer:
         X: Any,
         y: Any,
         *,
+        tested: Any = None,
         sensitive_features: Any = None,
         sample_weight: Any = None,
     ) -> float:
         """The measure of the model's probabilities on these rows."""
         score = np.asarray(estimator.predict_proba(X))[:, 1]
-        judge = self._judge(X, np.asarray(y, float), sensitive_features, sample_weight)
+        label = np.asarray(y, object)
+        label = np.where(pd.isna(label), np.nan, label == estimator.classes_[1]).astype(float)
+        if tested is None and not np.isnan(label).any():
+            warnings.warn(
+                "No label is missing among the rows that are scored, so all of them count as "
+                "tested. If zeros stand where nobody looked, write NaN there, or let `tested` "
+                "reach the scorer (metadata routing).",
+                DataWarning,
+                stacklevel=2,
+            )
+        judge = self._judge(X, label, tested, sensitive_features, sample_weight)
         why = judge.lacking(self.target)
         if why:
             warnings.warn(f"No score: {why}.", DataWarning, stacklevel=2)
@@ -105,17 +122,25 @@ class SelectiveScorer:
             return measures.auc(score, masses).value
         return measures.net_benefit(score, masses, self.threshold).value
 
-    def _judge(self, X: Any, y: np.ndarray, group: Any, weight: Any) -> Evaluator:
+    def get_metadata_routing(self) -> MetadataRequest:
+        """What scikit-learn hands to the scorer of what belongs to rows, if it routes metadata."""
+        request = MetadataRequest(owner=self)
+        for name in ("tested", "sensitive_features", "sample_weight"):
+            request.score.add_request(param=name, alias=True)
+        return request
+
+    def _judge(self, X: Any, y: np.ndarray, tested: Any, group: Any, weight: Any) -> Evaluator:
         """What judges these rows; made once for each set of them."""
         rows = pd.get_dummies(pd.DataFrame(X), dtype=float).to_numpy(float)
-        arrays = (rows, y, group, weight)
+        tested = ~np.isnan(y) if tested is None else tested
+        arrays = (rows, y, tested, group, weight)
         parts = (pd.util.hash_array(np.ravel(np.asarray(a)).astype(str)) for a in arrays)
         key = hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
         if key not in self._known:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DataWarning)  # said of the training rows
                 problem = SelectiveLabels.from_arrays(
-                    rows, y, tested=~np.isnan(y), group=group, weight=weight, **self.rates
+                    rows, y, tested=tested, group=group, weight=weight, **self.rates
                 )
             while len(self._known) >= KEPT:
                 self._known.pop(next(iter(self._known)))

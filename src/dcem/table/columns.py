@@ -41,6 +41,7 @@ IN_TEXT = {  # what nearly all values are like -> what to say of them
         "two numbers in a cell, such as {!r}: in a column of its own each would be a number"
     ),
 }
+LETTER = re.compile(r"\d+([.,]\d+)?[^\W\d_]")  # "8m", the age of a baby among years; or a code
 HIDDEN = "would be a number"
 FEW_WORDS = 0.05  # of the values of a column of numbers may be words, which count as missing
 FEW_ODD = 3  # words that may keep a column from being one of numbers
@@ -174,7 +175,8 @@ def _free_text(column: pa.ChunkedArray, missing: Collection[str]) -> Guess | Non
     distinct, present = len(np.unique(hashes)), len(column) - absent
     if distinct <= max(MOST_LEVELS, DISTINCT * present):
         return None
-    return Guess("identifier", absent / len(column), distinct, None, _IDENTIFIER)
+    note = _numbers_in_text(seen) or _IDENTIFIER
+    return Guess("identifier", absent / len(column), distinct, None, note)
 
 
 def _is_prose(found: Sequence[str]) -> bool:
@@ -215,7 +217,7 @@ def _number_in_text(text: values.Coded, counts: np.ndarray) -> tuple[np.ndarray,
         notes.append(f"{shown} counts as missing")
     if any(in_limits):
         notes.append(f"{text.values[in_limits.index(True)]!r} is read as its limit")
-    marks = (values.THOUSANDS.match, values.UNIT.search)
+    marks = (values.THOUSANDS.match, values.SPACED.match, values.UNIT.search)
     if grouped := next((v for v in text.values if any(mark(v) for mark in marks)), None):
         read = values.spell(float(values.limits_parsed([grouped])[0]))
         notes.append(f"{grouped!r} is read as {read}")
@@ -395,6 +397,8 @@ def _numbers_in_text(found: Sequence[str]) -> str:
         such = [value for value in odd if shape.fullmatch(value)]
         if such and len(odd) - len(such) <= 0.1 * len(first):
             return said.format(such[0])
+    if odd and len(odd) < 0.5 * len(first) and all(map(LETTER.fullmatch, odd)):
+        return f"text, by {quoted(odd, FEW_ODD)}: in one unit and without its letter it {HIDDEN}"
     if len(found) > MOST_CODES and len(odd) <= 0.1 * len(first):
         odd = [
             v

@@ -39,7 +39,8 @@ SAMPLE_TEXT = 1 << 20
 BLOCK = 8 << 20  # bytes of text at a time
 # What may stand around a number: "< 0,6", "-3,5", "€ 12,50", "12,5 %".
 BEFORE, AFTER = r"\s*(?:[<>]=?\s*)?[-+−$€£¥]?\s*", r"\s*[%€]?\s*"
-DECIMAL_COMMA = rf"^({BEFORE}\d+),(\d+{AFTER})$"
+DIGITS = r"(?:\d{1,3}(?:[ \x{A0}\x{202F}'’]\d{3})+|\d+)"  # "1234", "1 234", as Arrow reads patterns
+DECIMAL_COMMA = rf"^({BEFORE}{DIGITS}),(\d+{AFTER})$"
 POINTS = rf"^{BEFORE}[1-9]\d{{0,2}}(\.\d{{3}})+,\d+{AFTER}$"  # of thousands
 WHOLE_POINTS = POINTS.replace(r",\d+", r"(,\d+)?")
 
@@ -146,7 +147,7 @@ def _is_padded(header: Sequence[str]) -> bool:
 def _decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
     """Whether rows hold `3,5` and never `3.5`; of `1,234` and of `1.234` nobody knows."""
     cells = [cell.strip() for row in rows for cell in row]
-    written = r"[-+]?(?:0+{0}\d+|\d+{0}(?:\d{{1,2}}|\d{{4,}}))"
+    written = r"[-+]?(?:0+{0}\d+|(?:\d{{1,3}}(?:[\s'’]\d{{3}})+|\d+){0}(?:\d{{1,2}}|\d{{4,}}))"
     commas = any(re.fullmatch(written.format(","), cell) for cell in cells)
     return commas and not any(re.fullmatch(written.format(r"\."), cell) for cell in cells)
 

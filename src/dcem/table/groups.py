@@ -17,6 +17,7 @@ from dcem.table.disclosure import THRESHOLD
 from dcem.table.frames import as_frame, as_series, is_arrow, shape_of
 from dcem.table.messages import InputError, did_you_mean, notice, quoted, rows_text
 from dcem.table.values import Coded
+from dcem.text import percent
 
 MISSING_LEVEL = "(missing)"
 """The level of rows whose group is not recorded: people too, and rarely missing at random."""
@@ -80,6 +81,10 @@ def require_group(reference: str, levels: Sequence[str], *, named: bool) -> None
         )
 
 
+UNEQUALLY_RECORDED = 0.1  # more often by this, of tested rows than of others: it is pointed out
+HARDLY_RECORDED = 0.05  # of the untested rows: nothing can be said about who decides
+
+
 def check_deciders(values: Any, name: str) -> tuple[np.ndarray, tuple[str, ...]]:
     """Who decided: codes [n], -1 where that is missing, and names; at least two of them."""
     text = values if isinstance(values, Coded) else cells.coded_series(as_series(values, name))
@@ -98,6 +103,32 @@ def check_deciders(values: Any, name: str) -> tuple[np.ndarray, tuple[str, ...]]
             "decided on many people."
         )
     return text.codes.astype(np.int64), text.values
+
+
+def check_recorded(decider: np.ndarray, tested: np.ndarray, name: str) -> None:
+    """Refuse deciders [n] that are recorded where somebody was `tested` [n], and hardly elsewhere.
+
+    Such is who did the test: everybody whom they are known to have decided on was tested.
+    """
+    if tested.all() or not tested.any():
+        return
+    recorded = decider >= 0
+    of_tested, of_others = recorded[tested].mean(), recorded[~tested].mean()
+    if of_tested - of_others < UNEQUALLY_RECORDED:
+        return
+    shares = f"{percent(of_tested)} of the tested rows and in {percent(of_others)} of the others"
+    if of_others < HARDLY_RECORDED:
+        raise InputError(
+            f"Column {name!r}, which says who decided, is filled in {shares}: it seems to say who "
+            "did the test, and nobody knows who decided against one. Name as `decider` a column "
+            "that is filled in whether or not somebody was tested, or none; leave this one out of "
+            "the features (`exclude`)."
+        )
+    notice(
+        f"Column {name!r}, which says who decided, is filled in {shares}. Rows without a decider "
+        "are left out where deciders are compared, so that each seems to test more people than "
+        "they do."
+    )
 
 
 def mention_small_groups(group: np.ndarray, group_names: Sequence[str]) -> None:

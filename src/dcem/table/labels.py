@@ -18,7 +18,7 @@ import pandas as pd
 from dcem.table import checks, summary
 from dcem.table.found import refuse_prevalence, resolve_found
 from dcem.table.frames import as_frame, check_aligned
-from dcem.table.groups import check_deciders, check_groups, require_group
+from dcem.table.groups import check_deciders, check_groups, check_recorded, require_group
 from dcem.table.imperfect import ImperfectTest, imperfect_test
 from dcem.table.known import Stated, known_prevalence
 from dcem.table.messages import InputError, naming, notice, require_columns, require_unique
@@ -265,6 +265,8 @@ class SelectiveLabels:
         known = known_prevalence(prevalence, **seen, weight=checked["weight"], test=errs)
         require_columns(feature_names, testing_only, "The list of features")
         deciders = None if decider is None else check_deciders(decider, called["decider"])
+        if deciders and to_learn:
+            check_recorded(deciders[0], looked, called["decider"])
         return cls(
             X=table,
             y_obs=y_obs,

@@ -21,7 +21,23 @@ from dcem.table.roles import Roles, split_where_known
 NOT_DONE = {
     *("none", "not done", "not tested", "untested", "unknown", "not measured", "not applicable"),
     *("not ordered", "not performed", "not searched", "not screened", "not approved"),
+    *("not audited", "not inspected", "not investigated", "not reviewed", "not examined"),
     *("nicht gemessen", "nicht getestet", "nicht durchgeführt", "nicht untersucht"),
+    *("nicht geprüft", "non testé", "non contrôlé", "non fait", "non réalisé", "no realizado"),
+}
+# ... and "nobody knows".
+UNDECIDED = {
+    *(
+        "inconclusive",
+        "indeterminate",
+        "equivocal",
+        "undetermined",
+        "unclear",
+        "invalid",
+        "pending",
+    ),
+    *("unklar", "fraglich", "ungültig", "ausstehend", "indéterminé", "douteux", "en attente"),
+    *("indeterminado", "dudoso", "pendiente"),
 }
 # What a decision is called, where it says who was tested.
 DECIDED = {
@@ -61,21 +77,24 @@ def read_label(
         )
     label = _label(text, roles)
     if roles.positive and not roles.positives_only:
-        _tell_doubtful(text, (label == 0) & (tested is None or tested == 1), roles)
+        everybody = tested is None and not np.isnan(label).any()
+        _tell_doubtful(text, (label == 0) & (tested is None or tested == 1), roles, everybody)
     return label, roles
 
 
-def _tell_doubtful(text: values.Coded, is_no: np.ndarray, roles: Roles) -> None:
+def _tell_doubtful(text: values.Coded, is_no: np.ndarray, roles: Roles, everybody: bool) -> None:
     """Say which values count as no (rows [n]) only because they are not listed as positive.
 
-    Such are words and codes for a test that was not done or not decided; and, beside a plain no,
-    everything else.
+    Such are words and codes for a test that was not done or not decided; and, beside a plain no or
+    where no row is untested by it, everything else: one value of several may mean that nobody
+    looked, in whatever language.
     """
     no = [text.values[i] for i in np.unique(text.codes[is_no])]
     plain = {value for value, said in zip(no, values.yes_no(no), strict=True) if said == 0}
-    undone = {value for value in no if value.casefold() in NOT_DONE | NULL}
+    undone = {value for value in no if value.casefold() in NOT_DONE | NULL | UNDECIDED}
     undone |= {value for value in no if values.MISSING_CODE.fullmatch(values.whole(value))}
-    doubtful = [value for value in no if value not in plain and (plain or value in undone)]
+    several = bool(plain) or (everybody and len(no) > 1)
+    doubtful = [value for value in no if value not in plain and (several or value in undone)]
     if doubtful:
         rows = int((is_no & text.take(np.isin(text.values, doubtful), False)).sum())
         notice(

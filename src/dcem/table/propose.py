@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -22,6 +23,7 @@ from dcem.table.addresses import located
 from dcem.table.candidates import (
     AFTER,
     DECIDER,
+    ENOUGH,
     FEW_VALUES,
     LABEL,
     MARKS,
@@ -153,7 +155,7 @@ def _propose(table: pa.Table, sampled: bool, known: Mapping[str, Any]) -> Propos
     ):
         taken = {one.value: one.role for one in found}
         free = [c for c in seen if taken.get(c.name, "label") in ("label", "tested")]
-        new = list(step(free, known))
+        new = list(step(free, {**Proposal((*found,), (), (), 0).roles, **known}))
         found += [one for one in new if isinstance(one, Suggestion) and one.role not in known]
         doubts += [one for one in new if isinstance(one, str)]
     for one in list(_left_out(table, seen, found, sampled)):
@@ -324,6 +326,11 @@ def _propose_decider(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> S
         [c for c in seen if pattern.search(c.words) and _comes_again(c) and not _is_other(c)]
         for pattern in (DECIDER, PLACE)
     )
+    if "label" in known and not (looked := _looked(seen, known)).all():
+        # who did the test, and is recorded where there was one, need not have decided
+        who, where = (
+            [c for c in some if np.mean(c.known == looked) < ENOUGH] for some in (who, where)
+        )
     who.sort(key=lambda c: -len(c.text.values))  # a person before the person's rank
     for column in who[:1]:
         many = f"{len(column.text.values):,} of them come again"
@@ -333,6 +340,16 @@ def _propose_decider(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> S
             f"Is it decided by {_names(asked)} who is tested? If chance says to whom people come, "
             "name it as `decider`; otherwise it is a feature."
         )
+
+
+def _looked(seen: Sequence[NamedColumn], roles: Mapping[str, Any]) -> np.ndarray:
+    """Rows [n] that were tested, by the columns that say so, else by the label."""
+    tested = [c for c in seen if c.name in roles.get("tested", ()) and c.is_yes_no()]
+    if tested:
+        return np.any([c.says_yes() for c in tested], axis=0)
+    text = next(c.text for c in seen if c.name == roles["label"])
+    untested = roles.get("untested_value", ())
+    return text.take(np.array([value not in untested for value in text.values], bool), False)
 
 
 def _is_other(column: NamedColumn) -> bool:
@@ -376,7 +393,9 @@ def _left_out(
             yield f"{name!r}: {leak.sentence}. Leave it out if it was recorded later."
         for one in read.columns:
             useless = one.role == "left out" and not (sampled and one.kind == "constant")
-            if useless and one.name not in why:
+            if one.role == "left out" and HIDDEN in one.note:  # once mended, it is a feature
+                yield f"{one.name!r} is left out: {one.note}."
+            elif useless and one.name not in why:
                 why[one.name] = f"It cannot serve as a feature: {one.note.split(';')[0]}."
         features = [one for one in read.columns if one.role == "feature" and one.name not in why]
         for one in features:

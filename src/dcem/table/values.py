@@ -8,7 +8,7 @@ Three readings, and every command uses the same ones:
 * a *name* (a group, a person) is text. Whole-number floats are written as integers, so that a CSV,
   a Parquet and a Stata file agree; nothing else is changed: `01` is not `1`, `<65` is not `>=65`;
 * a *number* is what a laboratory or a spreadsheet writes: `3.5`, `1e3`, `1,234`, and, among
-  numbers, `<0.5` as its limit;
+  numbers, `1 234` and `<0.5` as its limit;
 * *missing* is an empty cell, a null, and what the roles call missing: `-9` is also `-9.0`.
 """
 
@@ -44,6 +44,7 @@ NO = frozenset(
 )
 LIMIT = re.compile(r"^[<>]=?\s*(?=[\d.])")  # "<0.5": a laboratory's limit of detection
 THOUSANDS = re.compile(r"^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$")  # "1,234,567.8"
+SPACED = re.compile(r"^[+-]?[1-9]\d{0,2}([\s'’])\d{3}(\1\d{3})*(\.\d*)?$")  # "1 234", "1'234.5"
 UNIT = re.compile(r"[$€£¥]\s*(?=[\d.])|\s*[%€]$")  # "$12", "12 %": of a measurement
 WHOLE = re.compile(r"^-?(0|[1-9]\d*)\.0+$")  # "3.0", as floats are written
 ROUNDED = re.compile(r"^\d([.,]\d+)?[eE]\+?\d+$")  # "1.23457E+11", as spreadsheets show it
@@ -330,12 +331,12 @@ def parsed(values: Iterable[str]) -> np.ndarray:
 
 
 def limits_parsed(values: Sequence[str]) -> np.ndarray:
-    """`parsed`, where "<0.5" is 0.5 and "$12" is 12: of measurements, never of names."""
+    """`parsed`, where "<0.5" is 0.5, "$12" is 12, "1 234" is 1234: of measurements, not names."""
     found = parsed(values)
     lost = np.flatnonzero(np.isnan(found)).tolist()
-    marked = [i for i in lost if LIMIT.match(values[i]) or UNIT.search(values[i])]
-    if marked:
-        found[marked] = parsed(UNIT.sub("", LIMIT.sub("", values[i])) for i in marked)
+    bare = [UNIT.sub("", LIMIT.sub("", values[i])) for i in lost]
+    bare = [re.sub(r"[\s'’]", "", text) if SPACED.match(text) else text for text in bare]
+    found[lost] = parsed(bare)
     return found
 
 
