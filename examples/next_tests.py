@@ -37,7 +37,7 @@ patients.to_csv("patients.csv", index=False)
 # A model of the table as it is.
 
 table = dcem.read_table("patients.csv", dcem.Roles(label="infection", group="group"))
-model = fit_table(table, "tested-only", members=3)
+model = fit_table(table, "tested-only", n_members=3)
 auc = dcem.metrics.auc(ill, model.score(patients).score)
 print(f"tested: {tested.sum()} of {n}; AUC over everybody {auc:.3f}")
 
@@ -66,5 +66,5 @@ print(f"by the {len(rows)} new tests, weighted:    {np.average(ill[rows], weight
 patients.loc[rows, "infection"] = ill[rows].astype(float)
 patients.to_csv("patients.csv", index=False)
 table = dcem.read_table("patients.csv", dcem.Roles(label="infection", group="group"))
-again = fit_table(table, "tested-only", members=3)
+again = fit_table(table, "tested-only", n_members=3)
 print(f"AUC over everybody {dcem.metrics.auc(ill, again.score(patients).score):.3f}")

@@ -74,9 +74,9 @@ comparison = dcem.compare_methods(
     table.problem,
     ["y-obs", "tested-only", "ipw"],
     params={"learner": "linear"},
-    folds=3,
+    n_folds=3,
     planted=0,  # no simulation on top
-    resamples=50,
+    n_resamples=50,
 )
 frame = comparison.to_frame()
 auc = frame[frame["metric"] == "auc"].pivot(index="method", columns="target", values="value")

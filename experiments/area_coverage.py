@@ -45,7 +45,7 @@ def difference(positives: int, auc: float, other: float) -> Sample:
 
     def sample(rng: np.random.Generator) -> tuple[Estimate, float]:
         data = people(rng, [(positives, 6 * positives, auc), (200, 1000, other)])
-        found = bootstrap(*data, n_replicates=REPLICATES, random_state=rng)
+        found = bootstrap(*data, n_resamples=REPLICATES, random_state=rng)
         return found.auc_differences[0, 1], auc - other
 
     return sample
@@ -57,7 +57,7 @@ def worst(n_groups: int, lowest: float) -> Sample:
     def sample(rng: np.random.Generator) -> tuple[Estimate, float]:
         sizes = [(30 * (k + 1), 150 * (k + 1), 0.75) for k in range(n_groups)]
         sizes[-1] = (*sizes[-1][:2], lowest)
-        found = bootstrap(*people(rng, sizes), n_replicates=REPLICATES, random_state=rng)
+        found = bootstrap(*people(rng, sizes), n_resamples=REPLICATES, random_state=rng)
         return found.worst_group_auc, lowest
 
     return sample
@@ -71,7 +71,7 @@ def calibration(n: int, overstated: float) -> Sample:
     def sample(rng: np.random.Generator) -> tuple[Estimate, float]:
         score = rng.random(n)
         y = rng.random(n) < expit(logit(score) - overstated)
-        found = bootstrap(y, score, n_replicates=REPLICATES, random_state=rng)
+        found = bootstrap(y, score, n_resamples=REPLICATES, random_state=rng)
         return found.calibration_error, true
 
     return sample

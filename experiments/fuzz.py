@@ -128,7 +128,7 @@ def analyses(path: Path, table: UserTable) -> dict[str, Callable[[], bool]]:
     problem = table.problem
 
     def compared() -> bool:
-        how: dict[str, Any] = {"folds": 2, "planted": 0, "resamples": 5, "members": 1}
+        how: dict[str, Any] = {"n_folds": 2, "planted": 0, "n_resamples": 5, "n_members": 1}
         how["params"] = {"learner": "linear"}
         return len(compare_methods(problem, ["tested-only", "ipw"], **how).methods) == 2
 

@@ -121,7 +121,7 @@ def repeat(layout: str, curves: str, target: str, seed: int) -> dict[str, float]
         np.concatenate([one.score for one in groups]),
         *map(np.concatenate, zip(*masses(groups, target, rng), strict=True)),
         np.repeat(np.arange(len(sizes)), sizes),
-        n_replicates=REPLICATES,
+        n_resamples=REPLICATES,
         level=0.95,
         rng=rng,
     )

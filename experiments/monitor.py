@@ -94,7 +94,7 @@ def fitted(frame: pd.DataFrame, roles: Any, seed: int, *, judged: bool = True) -
     if not judged:
         return model, None
     comparison = compare_methods(
-        table.problem, ["ensemble"], planted=0, resamples=20, params=PARTS, random_state=seed
+        table.problem, ["ensemble"], planted=0, n_resamples=20, params=PARTS, random_state=seed
     )
     return model.explained(table, seed), comparison
 

@@ -85,7 +85,7 @@ def time_bootstrap(n: int, replicates: int) -> None:
         "  the same, people of 4 rows": {"group": ward, "id": person},
     }
     for name, arguments in cases.items():
-        took = seconds(lambda a=arguments: bootstrap(y, score, n_replicates=replicates, **a))
+        took = seconds(lambda a=arguments: bootstrap(y, score, n_resamples=replicates, **a))
         print(f"{name:<30}{took:>7.2f} s   {took / loop:>5.2f} of a loop around roc_auc_score")
 
 

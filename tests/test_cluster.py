@@ -74,7 +74,7 @@ def test_compare_as_here(cluster, tmp_path, monkeypatch) -> None:
         stream="independent", random_state=0, n_train=600, n_validation=2, n_test=2
     )
     names = ["tested-only", "dcem"]
-    quick = {"folds": 2, "planted": 2, "resamples": 20, "members": 2}
+    quick = {"n_folds": 2, "planted": 2, "n_resamples": 20, "n_members": 2}
     quick |= {"params": {"steps": 20, "hidden": (8,)}}
     here = compare_methods(task.train, names, **quick)
     with Doomed(cluster, fitting._fit_job, tmp_path) as doomed:

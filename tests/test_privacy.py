@@ -185,14 +185,14 @@ def test_a_reader_of_everything_recovers_nothing_under_ten(name, tmp_path) -> No
             found = compare_methods(
                 problem,
                 ["tested-only"],
-                folds=2,
+                n_folds=2,
                 planted=0,
-                resamples=20,
-                members=1,
+                n_resamples=20,
+                n_members=1,
                 params={"steps": 20, "hidden": (4,)},
             )
             compared = compare_document(found)
-        model = fit_table(table, "ipw", learner="linear", members=1)
+        model = fit_table(table, "ipw", learner="linear", n_members=1)
     model = model.explained(table)
     told = {one.column: one.at for one in (*model.effects, *model.testing_effects)}
     assert "west" not in told["ward"]  # seven people

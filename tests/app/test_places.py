@@ -127,11 +127,11 @@ def test_a_folder_of_parquet_files_is_a_table(app) -> None:
         header = app.work.study("stops").place.header()
         role = {"contraband_found": "label", "searched": "tested", "subject_race": "group"}
         clicks = {f"role-{i}": role[name] for i, name in enumerate(header) if name in role}
-        form = app.form(columns=columns, most_rows="1000", **clicks)
+        form = app.form(columns=columns, sample_rows="1000", **clicks)
         assert client.post(f"{address}/roles", data=form).headers["location"] == f"{address}/check"
         study = app.work.study("stops")
-        assert study.reading == {"most_rows": 1000}
-        assert "most_rows=1000" in commands.checked(study).python
+        assert study.reading == {"sample_rows": 1000}
+        assert "sample_rows=1000" in commands.checked(study).python
 
 
 def test_links_lead_nowhere(app) -> None:

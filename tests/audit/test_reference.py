@@ -71,7 +71,7 @@ def test_of_two_groups_the_reference_decides_which_way_it_is_told() -> None:
 
 def test_a_comparison_takes_the_reference() -> None:
     found = compare_methods(
-        world("c"), ["tested-only"], params={"learner": "linear"}, planted=0, resamples=20
+        world("c"), ["tested-only"], params={"learner": "linear"}, planted=0, n_resamples=20
     )
     assert found.reference_group == "c"
     assert set(found.methods[0].judgements["tested"].auc_against) == {"a", "b"}

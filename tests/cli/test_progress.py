@@ -57,8 +57,8 @@ def test_the_steps_of_an_audit_are_those_announced() -> None:
 def test_the_steps_of_a_comparison_are_those_announced() -> None:
     some, told = people(40), []
     names = ["tested-only:linear", "tested-only:boost"]
-    compare_methods(some, names, folds=2, planted=2, resamples=10, progress=told.append)
-    assert told == list(compare_steps(some, names, folds=2, planted=2))
+    compare_methods(some, names, n_folds=2, planted=2, n_resamples=10, progress=told.append)
+    assert told == list(compare_steps(some, names, n_folds=2, planted=2))
 
 
 def test_a_fit_tells_how_much_of_it_is_done() -> None:

@@ -34,9 +34,9 @@ def comparison(problem):
     return compare_methods(
         problem,
         ["tested-only:linear", "y-obs:linear"],
-        folds=2,
+        n_folds=2,
         planted=0,
-        resamples=20,
+        n_resamples=20,
         threshold=0.4,
         bounds=2.5,
     )
@@ -94,7 +94,7 @@ def test_what_cannot_be_bounded(problem) -> None:
     seen = np.where(np.cumsum(problem.y_imputed) > 6, 0.0, problem.y_obs)
     few = replace(problem, y_obs=np.where(problem.tested, seen, np.nan))
     found = compare_methods(
-        few, ["tested-only:linear"], folds=2, planted=0, resamples=20, bounds=2.0
+        few, ["tested-only:linear"], n_folds=2, planted=0, n_resamples=20, bounds=2.0
     )
     assert found.bounds is None
     assert "bounds-unknown" in {one.key for one in found.findings}

@@ -57,7 +57,14 @@ def test_a_total_is_shown_where_the_table_itself_shows_it(visits, together) -> N
 
 
 def quick(problem: SelectiveLabels, **more: object) -> TableComparison:
-    settings = {"folds": 2, "planted": 0, "resamples": 20, "members": 2, "params": QUICK, **more}
+    settings = {
+        "n_folds": 2,
+        "planted": 0,
+        "n_resamples": 20,
+        "n_members": 2,
+        "params": QUICK,
+        **more,
+    }
     return compare_methods(problem, ["y-obs", "tested-only"], **settings)  # type: ignore[arg-type]
 
 
@@ -130,8 +137,8 @@ class TestCompare:
             validation=parts[1],
             test=parts[2],
             planted=0,
-            resamples=20,
-            members=1,
+            n_resamples=20,
+            n_members=1,
             params=QUICK,
         )
         assert [method.uses_truth for method in found.methods] == [False, True]
@@ -158,7 +165,7 @@ class TestCompare:
         other = np.where(problem.tested, truth, 1 - truth)
         one, two, without = (
             compare_methods(
-                problem, LINEAR, truth=known, folds=2, planted=0, resamples=20, members=1
+                problem, LINEAR, truth=known, n_folds=2, planted=0, n_resamples=20, n_members=1
             ).to_frame()
             for known in (truth, other, None)
         )
@@ -224,7 +231,7 @@ class TestCompare:
         y = np.where(rng.random(3000) < 0.4, rng.random(3000) < 0.5, np.nan)
         problem = SelectiveLabels.from_arrays(X, y, group=group)
         found = compare_methods(
-            problem, LINEAR, max_rows=300, folds=2, planted=0, resamples=20, members=1
+            problem, LINEAR, max_rows=300, n_folds=2, planted=0, n_resamples=20, n_members=1
         )
         told = {one.key: one for one in found.warnings}
         assert told["small-draw"].groups == ("c",)

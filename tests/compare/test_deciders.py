@@ -30,7 +30,7 @@ def comparison():
     tested = seen + rng.logistic(size=n) + np.array([-2, 0, 4])[who] > 0
     problem = SelectiveLabels.from_arrays(X, np.where(tested, y, np.nan), decider=who)
     return compare_methods(
-        problem, ["tested-only:linear", "instrument"], truth=y, folds=2, planted=0, members=1
+        problem, ["tested-only:linear", "instrument"], truth=y, n_folds=2, planted=0, n_members=1
     )
 
 
@@ -77,6 +77,6 @@ def test_what_a_fit_has_to_say_is_said_once():
     y = np.where(rng.random(300) < 0.6, rng.random(300) < expit(X[:, 0]), np.nan)
     problem = SelectiveLabels.from_arrays(X, y)
     with warnings.catch_warnings(record=True) as heard:
-        compare_methods(problem, ["heckman"], folds=3, planted=2, members=1)
+        compare_methods(problem, ["heckman"], n_folds=3, planted=2, n_members=1)
     notes = [one for one in heard if issubclass(one.category, DataWarning)]
     assert len([one for one in notes if "testing_only" in str(one.message)]) == 1

@@ -18,7 +18,9 @@ METHODS = ["purple", "y-obs:linear"]
 @pytest.fixture(scope="module")
 def compared():
     problem, y = found_table(3_000, (0.8, 0.1))
-    return compare_found(problem, METHODS, truth=y * 1, folds=3, members=1, data={"SHA-256": "s"})
+    return compare_found(
+        problem, METHODS, truth=y * 1, n_folds=3, n_members=1, data={"SHA-256": "s"}
+    )
 
 
 def test_found_positives_order_methods_as_the_truth_does(compared):
@@ -59,7 +61,7 @@ def test_a_saved_comparison_is_read_again_and_chosen_by(compared, tmp_path):
 
 def test_stated_rates_measure_the_outcome():
     problem, y = found_table(3_000, (0.6, 0.3), test_sensitivity={"<65": 0.6, "b": 0.3})
-    found = compare_found(problem, ["purple"], truth=y * 1, folds=2, members=1)
+    found = compare_found(problem, ["purple"], truth=y * 1, n_folds=2, n_members=1)
     (purple,) = found.methods
     assert purple.across.low < purple.truth.value < purple.across.high
     assert purple.calibration["b"].low < 0 < purple.calibration["b"].high
@@ -69,7 +71,7 @@ def test_stated_rates_measure_the_outcome():
 @pytest.mark.filterwarnings("ignore::dcem.table.messages.DataWarning")
 def test_where_no_group_has_enough_found_nothing_is_told():
     problem, _ = found_table(300, (0.02,) * 5)
-    found = compare_found(problem, ["y-obs:linear"], folds=2, members=1)
+    found = compare_found(problem, ["y-obs:linear"], n_folds=2, n_members=1)
     assert not found.methods[0].within.estimable
     assert not found.standings
     assert "Nothing can be said" in found.to_markdown()

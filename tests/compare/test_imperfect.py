@@ -26,8 +26,8 @@ def problem():
 
 def test_its_numbers_are_corrected_and_say_so(problem, tmp_path):
     perfect = replace(problem, imperfect_test=None)
-    found = compare_methods(problem, ["tested-only:linear"], folds=2, planted=0, resamples=20)
-    plain = compare_methods(perfect, ["tested-only:linear"], folds=2, planted=0, resamples=20)
+    found = compare_methods(problem, ["tested-only:linear"], n_folds=2, planted=0, n_resamples=20)
+    plain = compare_methods(perfect, ["tested-only:linear"], n_folds=2, planted=0, n_resamples=20)
     assert found.stated_rates == "sensitivity .60 [.50, .70]; specificity 1.00"
     assert plain.stated_rates == ""
     told, taken = (one.methods[0].judgements["dr"] for one in (found, plain))

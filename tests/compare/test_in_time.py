@@ -14,7 +14,7 @@ from dcem.methods.tables import hold_out
 from dcem.table.labels import SelectiveLabels
 
 NAMES = ["ensemble"]
-HOW = {"planted": 0, "folds": 3, "resamples": 20, "params": {"parts": ("linear",)}}
+HOW = {"planted": 0, "n_folds": 3, "n_resamples": 20, "params": {"parts": ("linear",)}}
 
 
 def drifting(n: int = 2500, drift: float = 2.0, seed: int = 0) -> SelectiveLabels:

@@ -27,7 +27,7 @@ def test_its_numbers_rest_on_the_known_rate_and_say_so():
     roles = dcem.Roles(label="y", group="sex", prevalence=round(float(rate), 3))
     table = dcem.read_table(frame, roles)
     found = dcem.compare_methods(
-        table.problem, ["tested-only:linear", "y-obs:linear"], folds=2, planted=0, resamples=20
+        table.problem, ["tested-only:linear", "y-obs:linear"], n_folds=2, planted=0, n_resamples=20
     )
     assert found.known_rates.startswith("prevalence .4")
     for method in found.methods:  # both are moved to it, so neither is off on average

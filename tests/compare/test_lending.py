@@ -28,7 +28,7 @@ def compared():
     problem = SelectiveLabels.from_arrays(X, np.where(approved, y, np.nan), group=group)
     names = ["tested-only:linear", "parcelling", "heckman"]
     return dcem.compare_methods(
-        problem, names, lending=True, planted=0, folds=2, resamples=20, members=1
+        problem, names, lending=True, planted=0, n_folds=2, n_resamples=20, n_members=1
     )
 
 

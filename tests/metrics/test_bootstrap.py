@@ -100,14 +100,14 @@ def test_someone_in_two_groups_is_a_stratum_of_its_own():
     _, _, people = prepared(y, score, group, person)
     counts = people.resample(np.random.default_rng(0), 20)
     assert (counts[:, people.of_row[person == 7]] == 1).all()  # alone in it
-    gap = bootstrap(y, score, group, id=person, n_replicates=20).roc_gap
+    gap = bootstrap(y, score, group, id=person, n_resamples=20).roc_gap
     assert gap.low < gap.value < gap.high
     assert 0 < gap.p_value <= 1
 
 
 def test_estimates_are_those_of_the_functions_and_every_metric_is_there():
     y, score, group, _ = simulated(n_groups=3)
-    result = bootstrap(y, score, group, n_replicates=50)
+    result = bootstrap(y, score, group, n_resamples=50)
     seen = set()
     for name, of, interval in result.items():
         seen.add(name)
@@ -127,7 +127,7 @@ def test_estimates_are_those_of_the_functions_and_every_metric_is_there():
 def test_same_random_state_same_result():
     data = simulated()[:3]
     one, same, other = (
-        bootstrap(*data, n_replicates=40, random_state=state)
+        bootstrap(*data, n_resamples=40, random_state=state)
         for state in (3, np.random.default_rng(3), 4)
     )
     assert one == same
@@ -137,16 +137,16 @@ def test_same_random_state_same_result():
 
 def test_batches_do_not_change_what_is_computed(monkeypatch):
     data = simulated(n_groups=1)[:3]
-    whole = bootstrap(*data, n_replicates=30)
+    whole = bootstrap(*data, n_resamples=30)
     # the function carries the name of its module, hence the look into sys.modules
     monkeypatch.setattr(sys.modules["dcem.metrics.bootstrap"], "_BATCH", 600 * 7)
     # one stratum: the same draws in the same order, seven replicates at a time
-    assert bootstrap(*data, n_replicates=30).auc == whole.auc
+    assert bootstrap(*data, n_resamples=30).auc == whole.auc
 
 
 def test_auc_interval_agrees_with_delong():
     y, score, group, _ = simulated(2000)
-    result = bootstrap(y, score, group, n_replicates=2000).group_auc
+    result = bootstrap(y, score, group, n_resamples=2000).group_auc
     for g in (0, 1):
         above, below = score[(group == g) & y], score[(group == g) & ~y]
         won = (above[:, None] > below).astype(float)
@@ -167,10 +167,10 @@ def test_repeated_rows_of_a_person_add_no_certainty():
 
 
 def test_the_gap_of_a_fair_score_may_be_zero_and_that_of_an_unfair_one_not():
-    fair = bootstrap(*simulated(better=0)[:3], n_replicates=100)
+    fair = bootstrap(*simulated(better=0)[:3], n_resamples=100)
     assert fair.roc_gap.low == 0  # a percentile interval would never reach down to the truth
     assert fair.roc_gap.p_value > 0.05
-    unfair = bootstrap(*simulated(4000, better=1)[:3], n_replicates=100)
+    unfair = bootstrap(*simulated(4000, better=1)[:3], n_resamples=100)
     for gap in (unfair.roc_gap, unfair.roc_gaps[0, 1]):
         assert gap.p_value == pytest.approx(1 / 101)
         assert gap.expected < gap.low < gap.value < gap.high
@@ -182,7 +182,7 @@ def test_the_gap_of_a_fair_score_may_be_zero_and_that_of_an_unfair_one_not():
 def test_p_value_tells_fair_from_unfair():
     p_values = np.array(
         [
-            bootstrap(*simulated(200, seed, better=0)[:3], n_replicates=99).roc_gap.p_value
+            bootstrap(*simulated(200, seed, better=0)[:3], n_resamples=99).roc_gap.p_value
             for seed in range(40)
         ]
     )
@@ -194,7 +194,7 @@ def test_the_noise_of_a_small_group_does_not_hide_a_clear_pair():
     y, score, group, _ = simulated(4000, better=0.8)
     group[np.flatnonzero(y)[:14]] = 2  # fourteen positives of a group with another hundred
     group[np.flatnonzero(~y)[:100]] = 2
-    result = bootstrap(y, score, group, n_replicates=200)
+    result = bootstrap(y, score, group, n_resamples=200)
     assert result.roc_gap.p_value == result.roc_gaps[0, 1].p_value < 0.05
     assert 0 < result.roc_gap.low <= result.roc_gaps[0, 1].value
 
@@ -203,7 +203,7 @@ def test_a_perfect_area_of_few_people_is_not_certain():
     y = np.r_[np.ones(6), np.zeros(30), np.ones(40), np.zeros(60)].astype(bool)
     rng = np.random.default_rng(0)
     score = np.where(np.arange(136) < 36, y * 1.0, rng.normal(size=136) / 9 + 0.2 * y)
-    auc = bootstrap(y, score, np.arange(136) < 36, n_replicates=100).group_auc
+    auc = bootstrap(y, score, np.arange(136) < 36, n_resamples=100).group_auc
     assert auc[True].value == auc[True].high == 1
     assert auc[True].low < 0.7
 
@@ -212,7 +212,7 @@ def test_calibration_error_of_a_calibrated_score_is_about_zero():
     rng = np.random.default_rng(0)
     score = rng.uniform(size=(30, 500))
     y = rng.random((30, 500)) < score
-    found = [bootstrap(y[i], score[i], n_replicates=60).calibration_error for i in range(30)]
+    found = [bootstrap(y[i], score[i], n_resamples=60).calibration_error for i in range(30)]
     plain_error = np.mean([metrics.calibration_error(y[i], score[i]) for i in range(30)])
     assert plain_error > 0.04
     assert np.mean([one.value for one in found]) < 0.4 * plain_error
@@ -228,7 +228,7 @@ def test_a_group_with_one_class_gets_a_reason():
     names = np.array(["a", "b", "c"])[group]
     y = y & (names != "c")
     with pytest.warns(DataWarning, match="group 'c' has no positives"):
-        result = bootstrap(y, score, names, n_replicates=20)
+        result = bootstrap(y, score, names, n_resamples=20)
     for interval in (
         result.roc_gap,
         result.group_auc["c"],
@@ -250,7 +250,7 @@ def test_too_few_people_have_a_value_but_no_interval():
     few = np.flatnonzero(y & (group == 1))
     y[few[3:]] = False
     with pytest.warns(DataWarning, match="positives from 3 of at least 5 people"):
-        auc_1 = bootstrap(y, score, group, n_replicates=20).group_auc[1]
+        auc_1 = bootstrap(y, score, group, n_resamples=20).group_auc[1]
     assert auc_1.value > 0
     assert np.isnan(auc_1.low)
     assert "3 of at least 5" in auc_1.reason
@@ -260,13 +260,13 @@ def test_many_rows_of_few_people_are_few_people():
     y, score, group, _ = simulated()
     person = np.where(group == 1, -1 - np.arange(600) % 4, np.arange(600))
     with pytest.warns(DataWarning, match="group 1 has positives from 4"):
-        result = bootstrap(y, score, group, id=person, n_replicates=20)
+        result = bootstrap(y, score, group, id=person, n_resamples=20)
     assert result.group_auc[0].reason == ""
 
 
 def test_without_groups_and_without_probabilities():
     y, score, _, _ = simulated()
-    result = bootstrap(y, 10 * score, n_replicates=20)
+    result = bootstrap(y, 10 * score, n_resamples=20)
     assert result.auc.reason == ""
     assert list(result.group_auc) == ["all"]
     assert result.roc_gap.reason == "there is only one group"
@@ -277,11 +277,11 @@ def test_without_groups_and_without_probabilities():
 def test_results_print_what_a_reader_needs():
     interval = Estimate(0.8123, 0.7901, 0.8342)
     assert str(interval) == "0.812 [0.790, 0.834]"
-    result = bootstrap(*simulated()[:3], n_replicates=20)
+    result = bootstrap(*simulated()[:3], n_resamples=20)
     assert "equal curves 0.0" in str(result.roc_gap)
     assert len(repr(result).splitlines()) == len(list(result.items()))
     y, score, group = simulated()[:3]
-    named = bootstrap(y, score, [f"people of group {g}" for g in group], n_replicates=20)
+    named = bootstrap(y, score, [f"people of group {g}" for g in group], n_resamples=20)
     lines = zip(repr(named).splitlines(), named.items(), strict=True)
     starts = {line.index(str(interval)) for line, (_, _, interval) in lines}
     assert len(starts) == 1  # long names push no number out of its column
@@ -313,7 +313,7 @@ def test_intervals_cover_the_truth(n, means, spread, prevalence):
         noise = rng.normal(size=n) * np.where(y & (group == 1), spread, 1)
         return y, noise + y * np.array(means)[group], group
 
-    results = [bootstrap(*draw(seed), n_replicates=300, random_state=seed) for seed in range(200)]
+    results = [bootstrap(*draw(seed), n_resamples=300, random_state=seed) for seed in range(200)]
 
     def covers(truth, intervals):
         return np.mean([interval.low <= truth <= interval.high for interval in intervals])

@@ -24,10 +24,10 @@ def world(seed, sizes=(300, 300), steep=1.5, noise=(0.0, 0.0)):
     return score, inverse * y, inverse * ~y, group
 
 
-def judged(seed, n_replicates=80, **settings):
+def judged(seed, n_resamples=80, **settings):
     return compare_curves(
         *world(seed, **settings),
-        n_replicates=n_replicates,
+        n_resamples=n_resamples,
         level=0.95,
         rng=np.random.default_rng(seed),
     )
@@ -37,7 +37,7 @@ def test_of_complete_labels_is_the_metric():
     rng = np.random.default_rng(0)
     y, group = rng.integers(2, size=300), np.arange(300) % 3
     score = rng.normal(size=300) + y
-    found = compare_curves(score, y * 1.0, 1.0 - y, group, n_replicates=3, level=0.9, rng=rng)
+    found = compare_curves(score, y * 1.0, 1.0 - y, group, n_resamples=3, level=0.9, rng=rng)
     known = metrics.roc_gaps(y, score, group)
     assert found.value == pytest.approx([known[pair] for pair in found.pairs], abs=0.01)
     assert known[found.pair] == max(known.values())
@@ -100,7 +100,7 @@ def test_limits_hold_zero_exactly_where_chance_explains_the_gap():
 def test_rows_of_one_person_count_together():
     score, positive, negative, group = world(3)
     repeated = [np.tile(column, 4) for column in (score, positive, negative, group)]
-    settings = {"n_replicates": 60, "level": 0.95}
+    settings = {"n_resamples": 60, "level": 0.95}
     alone, honest, naive = (
         compare_curves(*rows, person, **settings, rng=np.random.default_rng(0))
         for rows, person in (

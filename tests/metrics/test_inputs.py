@@ -56,7 +56,7 @@ def test_what_is_passed_is_not_changed():
     columns = [np.tile(c, 10) for c in (Y, SCORE, GROUP)] + [np.ones(40)]
     before = [column.copy() for column in columns]
     roc_gap(*columns[:3], weight=columns[3])
-    bootstrap(*columns[:3], weight=columns[3], n_replicates=2)
+    bootstrap(*columns[:3], weight=columns[3], n_resamples=2)
     for column, untouched in zip(columns, before, strict=True):
         np.testing.assert_array_equal(column, untouched)
 
@@ -71,7 +71,7 @@ def test_every_row_needs_its_person(missing):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [({"level": 95}, "level=95 must lie between"), ({"n_replicates": 0}, "at least 1")],
+    [({"level": 95}, "level=95 must lie between"), ({"n_resamples": 0}, "at least 1")],
 )
 def test_bootstrap_settings(arguments, message):
     with pytest.raises(InputError, match=message):

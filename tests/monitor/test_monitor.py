@@ -55,7 +55,7 @@ def model(tmp_path_factory) -> TableModel:
     estimator.fit_problem(old.problem)
     made = TableModel(estimator, old.encoder, old.roles, old.source).explained(old)
     params = {"parts": ("linear",)}
-    judged = compare_methods(old.problem, ["ensemble"], planted=0, resamples=20, params=params)
+    judged = compare_methods(old.problem, ["ensemble"], planted=0, n_resamples=20, params=params)
     folder = tmp_path_factory.mktemp("model") / "m"
     made.save(folder, judged)
     return TableModel.load(folder)

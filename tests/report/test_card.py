@@ -37,7 +37,7 @@ def model(people):
 
 @pytest.fixture(scope="module")
 def comparison(people):
-    return compare_methods(people.problem, [METHOD], planted=0, folds=2, resamples=20)
+    return compare_methods(people.problem, [METHOD], planted=0, n_folds=2, n_resamples=20)
 
 
 def test_the_first_screen_holds_the_judgement(model, comparison) -> None:

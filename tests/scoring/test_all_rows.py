@@ -82,8 +82,8 @@ def test_batches_teach_what_the_whole_table_teaches(kind, tolerance) -> None:
 
 @pytest.mark.parametrize("learner", ["linear", "boost"])
 def test_all_rows_tell_more_than_a_part(folder, learner, tmp_path) -> None:
-    how = {"learner": learner, "members": 2}
-    part, raw = read(folder, most_rows=600), people()
+    how = {"learner": learner, "n_members": 2}
+    part, raw = read(folder, sample_rows=600), people()
     assert part.source.drawn_from == N
     small = fit_table(part, "tested-only", **how)
     large = fit_all_rows(folder, part, "tested-only", **how)
@@ -98,24 +98,24 @@ def test_all_rows_tell_more_than_a_part(folder, learner, tmp_path) -> None:
 
 
 def test_results_do_not_depend_on_batches_and_threads(folder, monkeypatch) -> None:
-    part = read(folder, most_rows=2000)
-    made = fit_all_rows(folder, part, "tested-only", learner="boost", members=1)
+    part = read(folder, sample_rows=2000)
+    made = fit_all_rows(folder, part, "tested-only", learner="boost", n_members=1)
     monkeypatch.setattr("dcem.scoring.all_rows.BATCH", 1000)
     monkeypatch.setattr("dcem.scoring.stream.cpu_count", lambda: 1)
     monkeypatch.setattr("dcem.learners.boost.cpu_count", lambda: 2)
-    again = fit_all_rows(folder, part, "tested-only", learner="boost", members=1)
+    again = fit_all_rows(folder, part, "tested-only", learner="boost", n_members=1)
     assert np.array_equal(made.predict_proba(people()), again.predict_proba(people()))
 
 
 def test_held_out_people_are_not_learnt_from(folder, monkeypatch) -> None:
-    part = read(folder, most_rows=2000)
+    part = read(folder, sample_rows=2000)
     passed = []
     monkeypatch.setattr(
         Linear,
         "of_batches",
         classmethod(lambda cls, seeds, sample, held, batches: passed.extend(batches()) or []),
     )
-    fit_all_rows(folder, part, "y-obs", learner="linear", members=1)
+    fit_all_rows(folder, part, "y-obs", learner="linear", n_members=1)
     numbers = np.concatenate([batch.number for batch in passed])
     held = part.draw.share * 0.2
     counted = people().query("weight > 0")

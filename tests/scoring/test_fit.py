@@ -75,7 +75,7 @@ def test_a_comparison_that_was_named_must_be_of_this_table(table, tmp_path):
 
 def test_the_reason_is_kept_with_the_model(table, tmp_path):
     choice = Choice("tested-only:linear", "somebody said so")
-    model = fit_table(table, choice, members=1)
+    model = fit_table(table, choice, n_members=1)
     assert model.estimator.learner == "linear"
     model.save(tmp_path / "model")
     assert TableModel.load(tmp_path / "model").why == "somebody said so"
@@ -90,7 +90,7 @@ def test_fewer_than_ten_results_of_a_kind_are_mentioned(table, outcome, word) ->
     y_obs[seen[9:]] = 1 - outcome
     few = replace(table, problem=replace(table.problem, y_obs=y_obs))
     with pytest.warns(DataWarning, match=f"Fewer than 10 people were tested {word}"):
-        fit_table(few, "tested-only", learner="linear", members=1)
+        fit_table(few, "tested-only", learner="linear", n_members=1)
 
 
 @pytest.mark.parametrize(

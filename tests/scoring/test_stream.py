@@ -226,7 +226,7 @@ def quiet_table(path, **roles):
 
 
 def test_an_empty_column_is_named_and_nobody_is_like_the_tested(table_file, tmp_path):
-    fitted = fit_table(quiet_table(table_file), "tested-only", members=1)
+    fitted = fit_table(quiet_table(table_file), "tested-only", n_members=1)
     assert fitted.missing["lactate"] == pytest.approx(0.1, abs=0.001)
     frame = visits(800, seed=4)
     usual = predict_file(fitted, write(frame, tmp_path / "a.csv"), tmp_path / "s.csv")

@@ -79,7 +79,7 @@ def test_other_learners_go_all_the_way(learner, table_file, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         table = read_table(table_file, ROLES)
-    fit_table(table, "ipw", learner=learner, members=2).save(tmp_path / "model")
+    fit_table(table, "ipw", learner=learner, n_members=2).save(tmp_path / "model")
     model = TableModel.load(tmp_path / "model")
     frame = visits(300, seed=9)
     done = predict_file(model, table_file, tmp_path / "s.csv")

@@ -226,20 +226,20 @@ def test_a_broken_file_of_a_folder_is_named_not_skipped(tmp_path) -> None:
 def test_of_a_large_table_whole_people_are_drawn(files, tmp_path) -> None:
     frame = made_up()
     with pytest.warns(DataWarning, match=r"1,200 rows; .* people drawn .* 1\.7 times"):
-        table = read_table(files["parts.parquet"], ROLES, most_rows=400)
+        table = read_table(files["parts.parquet"], ROLES, sample_rows=400)
     drawn = table.source.rows
     assert table.source.drawn_from == N
     assert 300 < drawn < 500
-    kept = quietly(files["parts.parquet"], most_rows=400)
+    kept = quietly(files["parts.parquet"], sample_rows=400)
     same(kept, table)  # the seed decides
     for name in NAMES:  # not how rows are cut and numbers are stored
-        same(quietly(files[name], most_rows=400), table)
-    other = quietly(files["parts.parquet"], most_rows=400, random_state=1)
+        same(quietly(files[name], sample_rows=400), table)
+    other = quietly(files["parts.parquet"], sample_rows=400, random_state=1)
     assert not np.array_equal(other.problem.X[:100], table.problem.X[:100], equal_nan=True)
     read = read_some(files["file.parquet"], 400, "person")[0].to_pandas()
     rows, found = frame.person.value_counts(), read.person.value_counts()
     assert (found == rows[found.index]).all()
-    assert quietly(files["parts.parquet"], most_rows=N).source.drawn_from == 0
+    assert quietly(files["parts.parquet"], sample_rows=N).source.drawn_from == 0
 
 
 def test_columns_in_any_order_are_those_asked_for(files) -> None:
@@ -279,7 +279,9 @@ def test_what_categories_become_counts_too(files, monkeypatch) -> None:
     with pytest.warns(DataWarning, match="1,200 rows"):
         table = read_table(files["plain.csv"], ROLES)
     assert 0.6 * 5000 < table.problem.X.size < 1.5 * 5000
-    assert len(quietly(files["plain.csv"], most_rows=N).problem) == N  # who says how many gets them
+    assert (
+        len(quietly(files["plain.csv"], sample_rows=N).problem) == N
+    )  # who says how many gets them
 
 
 def test_draws_are_fair_and_unrelated_between_seeds(tmp_path) -> None:

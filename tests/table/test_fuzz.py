@@ -90,10 +90,10 @@ def analyse(path: Path, table: UserTable) -> None:
     compare_methods(
         table.problem,
         ["tested-only", "ipw"],
-        folds=2,
+        n_folds=2,
         planted=0,
-        resamples=5,
-        members=1,
+        n_resamples=5,
+        n_members=1,
         params={"learner": "linear"},
     )
     model = fitted(table)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from dcem.table.messages import InputError
+from dcem.table.messages import DataWarning, InputError
 from dcem.table.settings import Settings, find_settings, read_settings, settings_text
 
 ODD = ["a,b", 'say "hi"', "back\\slash", "line\nbreak", "Größe [m] ♀", "\x7f\x01", "", "[x] = 1 #"]
@@ -48,6 +48,15 @@ def test_what_it_cannot_mean_is_refused(tmp_path, text, said) -> None:
     path.write_text(text)
     with pytest.raises(InputError, match=re.escape(said)):
         read_settings(path)
+
+
+@pytest.mark.parametrize("text", ["most_rows = 2000", "[audit]\nmost-rows = 2000"])
+def test_a_choice_under_its_former_name_still_counts(tmp_path, text) -> None:
+    path = tmp_path / "dcem.toml"
+    path.write_text(text)
+    with pytest.warns(DataWarning, match="most_rows is called sample_rows now"):
+        choices = read_settings(path).choices
+    assert {"sample_rows": 2000} in choices.values()
 
 
 def test_beside_the_table_before_the_working_directory(tmp_path, monkeypatch) -> None:

@@ -45,7 +45,7 @@ STEPS = {  # in the order of the work: what a link says
     "score": "Score",
     "next-tests": "Next tests",
 }
-MOST_ROWS = 1000, 1_000_000_000  # of a large table, to be read
+SAMPLE_ROWS = 1000, 1_000_000_000  # of a large table, to be read
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -252,7 +252,7 @@ class Pages:
         plain: dict[str, Any] = study.left.get("draft", {})
         try:
             plain = roles_form.clicked(form, study.place)
-            rows = form.whole("most_rows", 0, *MOST_ROWS) if form.get("most_rows") else None
+            rows = form.whole("sample_rows", 0, *SAMPLE_ROWS) if form.get("sample_rows") else None
             asks = plain.get("label") and plain["label"] != form.get("values_of")
             if asks and roles_form.needs_meaning(study.place, plain):
                 study.leave(draft=plain, error=None)
@@ -263,7 +263,7 @@ class Pages:
             return f"/t/{study.name}/roles"
         reasons = roles_form.proposal(study.place).suggestions
         why = {(one.role, one.value): one.reason for one in reasons}
-        study.say(plain, why, words=words, most_rows=rows)
+        study.say(plain, why, words=words, sample_rows=rows)
         study.leave(draft=None, error=None)
         return f"/t/{study.name}/check"
 

@@ -63,9 +63,9 @@ class Study:
 
     @property
     def reading(self) -> dict[str, Any]:
-        """How the file is read, as arguments of `read_table`: `query` and `most_rows`, if set."""
+        """How the file is read, as arguments of `read_table`: `query` and `sample_rows`, if set."""
         shared = self.settings.shared
-        return {name: shared[name] for name in ("query", "most_rows") if name in shared}
+        return {name: shared[name] for name in ("query", "sample_rows") if name in shared}
 
     @property
     def roles(self) -> Roles | None:

@@ -46,7 +46,7 @@ def audit_deciders(
 ) -> Deciders:
     """How deciders differ, and what they bound; `risk` [n] is the score whose AUC is bounded.
 
-    `models`: learners, row_budget and progress of `fit_instrument`.
+    `models`: learners, max_rows and progress of `fit_instrument`.
     """
     problem, people, nuisances = judge.problem, judge.people, judge.nuisances
     compared = compare_deciders(problem, people, nuisances.testing, nuisances.outcome)

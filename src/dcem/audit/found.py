@@ -39,7 +39,7 @@ from dcem.audit.found_findings import (
 from dcem.audit.run import configuration, count_groups, model_steps
 from dcem.audit.sensitivity import Breakdown
 from dcem.audit.testing import compared_people, equal_features
-from dcem.estimation.cross_fitting import ROW_BUDGET, Learners, on_one_thread
+from dcem.estimation.cross_fitting import FITTED_ROWS, Learners, on_one_thread
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds, usual_folds
 from dcem.estimation.found import (
@@ -68,7 +68,7 @@ from dcem.metrics.estimate import Estimate
 from dcem.table.found import recorded, with_weight
 from dcem.table.imperfect import SENSITIVITY, ImperfectTest
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import InputError
+from dcem.table.messages import InputError, formerly
 
 BINS = 5
 MOST_DEPARTURES = 6
@@ -77,6 +77,7 @@ SEARCHED = np.geomspace(1, 50, 200)  # factors among which the breakdown is look
 FITTING, ESTIMATING = "fitting who is found", "estimating"
 
 
+@formerly(row_budget="max_rows")
 @on_one_thread
 def audit_found(
     problem: SelectiveLabels,
@@ -84,7 +85,7 @@ def audit_found(
     sources: Sequence[str] | None = None,
     suspicious: Mapping[str, str] | None = None,
     learners: Learners = candidate_models,
-    row_budget: int = ROW_BUDGET,
+    max_rows: int = FITTED_ROWS,
     random_state: Any = 0,
     progress: Callable[[str], None] = lambda text: None,
 ) -> FoundAudit:
@@ -99,7 +100,7 @@ def audit_found(
         The raw column of each feature, where several features come from one column.
     suspicious
         Raw columns that may have been recorded after somebody was found, and why.
-    learners, row_budget
+    learners, max_rows
         Of the flexible models, as for `audit_labels`.
     random_state
         Seed of folds and subsamples.
@@ -120,7 +121,7 @@ def audit_found(
     nuisances = None
     counts, total = count_groups(problem, people)
     if len(counts) > 1:
-        models: Any = {"learners": learners, "row_budget": row_budget, "progress": progress}
+        models: Any = {"learners": learners, "max_rows": max_rows, "progress": progress}
         nuisances = fit_nuisances(problem, fold, rng, groups=True, outcomes=False, **models)
     progress(ESTIMATING)
     test = problem.imperfect_test

@@ -26,7 +26,7 @@ from dcem.audit.yields import yields
 from dcem.estimation.bounds import check_strength
 from dcem.estimation.cross_fitting import (
     FITTED_CELLS,
-    ROW_BUDGET,
+    FITTED_ROWS,
     Learners,
     modelling,
     on_one_thread,
@@ -43,8 +43,10 @@ from dcem.table.disclosure import few_people
 from dcem.table.found import require_record
 from dcem.table.known import known_words
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import formerly
 
 
+@formerly(row_budget="max_rows")
 @on_one_thread
 def audit_labels(
     problem: SelectiveLabels,
@@ -57,7 +59,7 @@ def audit_labels(
     bounds: float | None = None,
     threshold: float | None = None,
     learners: Learners = candidate_models,
-    row_budget: int = ROW_BUDGET,
+    max_rows: int = FITTED_ROWS,
     random_state: Any = 0,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Audit:
@@ -91,7 +93,7 @@ def audit_labels(
         The risk from which on one acts, for `bounds`; by default that which a tenth exceed.
     learners
         The kinds of models: (classes, seed) -> name -> untrained classifier.
-    row_budget
+    max_rows
         Rows a nuisance model is fitted to, at most; all rows are predicted.
     random_state
         Seed or generator of folds, subsamples and shuffles.
@@ -110,7 +112,7 @@ def audit_labels(
     n_folds = usual_folds(problem)
     fold = person_folds(problem, n_folds, rng)
 
-    models: dict[str, Any] = {"learners": learners, "row_budget": row_budget}
+    models: dict[str, Any] = {"learners": learners, "max_rows": max_rows}
 
     def fit(problem: SelectiveLabels, *, about: str = "", **which: bool) -> Nuisances:
         said = (lambda text: progress(f"{about}: {text}")) if about else progress
@@ -185,7 +187,7 @@ def audit_labels(
         no_limits = "" if varies else f"{extent} is tested"
         no_limits = no_limits or judge.lacking("dr") or "too few were tested"
     cross_fitted = (
-        f"cross-fitted on {n_folds} parts of the people, each fitted to at most {row_budget:,} "
+        f"cross-fitted on {n_folds} parts of the people, each fitted to at most {max_rows:,} "
         "rows; every row predicted by a model that has not seen its person"
     )
     said_to_drive = zip(problem.feature_names, sources, strict=True)
@@ -247,7 +249,7 @@ def audit_steps(
     Those of one core of the machine on which they were measured, for tables of several shapes.
     """
     folds, rate, (rows, width) = usual_folds(problem), problem.tested.mean(), problem.X.shape
-    learnt = min(rows, ROW_BUDGET, FITTED_CELLS // max(width, 1))
+    learnt = min(rows, FITTED_ROWS, FITTED_CELLS // max(width, 1))
     policy = 0.05 + 7e-7 * learnt * (width + problem.n_groups)  # a fold of who is tested
     asked = min(rows, HELD_OUT_ROWS) * len(set(sources or problem.feature_names))
 

@@ -29,7 +29,12 @@ from dcem.extras import MissingExtra, missing_extra
 from dcem.table.messages import DataWarning, InputError, LeakWarning
 
 # One word for one thing in all commands.
-RENAMED = {"--output": "--out", "--row-budget": "--max-rows", "--methods": "--method"}
+RENAMED = {
+    "--output": "--out",
+    "--row-budget": "--max-rows",
+    "--most-rows": "--sample-rows",
+    "--methods": "--method",
+}
 # lightgbm is loaded by the first fit, and does not bring the OpenMP library.
 INCOMPLETE = "boosted trees need lightgbm, which should have come with dcem: pip install lightgbm"
 WITHOUT_OPENMP = (

@@ -20,7 +20,7 @@ from dcem.table.settings import NAME, Settings, find_settings, read_settings, se
 
 # Commands that read the file; their sections in it bear their names.
 READERS = ("audit", "compare", "fit", "predict", "next-tests", "check", "report")
-SHARED = ("words", "seed", "query", "most_rows")  # choices that may stand outside all sections
+SHARED = ("words", "seed", "query", "sample_rows")  # choices that may stand outside all sections
 EITHER = ("threshold", "capacity")  # one of them on the command line stands for both
 SHOWN = 3  # entries of a list, where what was taken is told
 PANEL = "Settings"

@@ -62,10 +62,10 @@ Address = Annotated[
         "--address", help="Ray cluster to join, such as HOST:6379; without it, one is started here."
     ),
 ]
-MostRows = Annotated[
+SampleRows = Annotated[
     int | None,
     typer.Option(
-        "--most-rows",
+        "--sample-rows",
         min=1000,
         help="Rows to read from a larger table: whole people, at random. Default: as many as make "
         "30 million cells.",

@@ -16,7 +16,7 @@ def audit(
     table: options.TableArgument,
     roles: options.Roles,
     query: options.Query = None,
-    most_rows: options.MostRows = None,
+    sample_rows: options.SampleRows = None,
     report: options.Report = None,
     markdown: options.Markdown = None,
     json: options.Json = None,
@@ -58,13 +58,13 @@ def audit(
     outputs = Outputs.of_report(report, markdown, json, table, words)
     aside = Console(stderr=True, highlight=False)
     with aside.status("reading the table ..."):
-        read = read_table(table, roles, query, most_rows=most_rows, random_state=seed)
+        read = read_table(table, roles, query, sample_rows=sample_rows, random_state=seed)
     say = speak(words, read.problem.group_names)
     options.show_columns(read, console, say)
     how: dict[str, Any] = {
         "sources": read.encoder.sources,
         "suspicious": options.suspicious(read),
-        "row_budget": max_rows,
+        "max_rows": max_rows,
         "random_state": seed,
     }
     if read.problem.positives_only:

@@ -23,7 +23,7 @@ def compare(
     table: options.TableArgument,
     roles: options.Roles,
     query: options.Query = None,
-    most_rows: options.MostRows = None,
+    sample_rows: options.SampleRows = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -103,7 +103,7 @@ def compare(
     if backend == "local":
         be_ready(table)
     with console.status(f"reading {table} ..."):
-        read = read_table(table, roles, query, most_rows=most_rows, random_state=seed)
+        read = read_table(table, roles, query, sample_rows=sample_rows, random_state=seed)
     say = speak(words, read.problem.group_names)
     options.show_columns(read, console, say)
     console.print()
@@ -116,10 +116,10 @@ def compare(
         aside,
         say,
         truth=read.truth,
-        folds=folds,
+        n_folds=folds,
         max_rows=max_rows or None,
         floor=floor,
-        members=members,
+        n_members=members,
         random_state=seed,
         data=options.source_facts(read),
         backend=backend,
@@ -157,7 +157,7 @@ def judged(
     from dcem.compare.times import compare_steps, drawing_seconds
 
     problem = read.problem
-    asked = {name: how[name] for name in ("max_rows", "folds") if name in how}
+    asked = {name: how[name] for name in ("max_rows", "n_folds") if name in how}
     steps = compare_steps(problem, names, **asked, planted=of_tested["planted"])
     with telling(steps | {"writing": drawing_seconds(len(names))}, aside, say) as progress:
         if problem.positives_only:

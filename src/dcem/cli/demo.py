@@ -79,9 +79,9 @@ def compare_on_truth(task: Task, seed: int, resamples: int, console: Any) -> Tab
             validation=task.validation,
             test=task.test,
             planted=0,
-            resamples=resamples,
+            n_resamples=resamples,
             random_state=seed,
-            members=1,
+            n_members=1,
             data=configuration(task, seed),
             progress=progress,
         )

@@ -74,7 +74,7 @@ def fit(
     ] = None,
     seed: options.Seed = 0,
     query: options.Query = None,
-    most_rows: options.MostRows = None,
+    sample_rows: options.SampleRows = None,
     all_rows: Annotated[
         bool,
         typer.Option(
@@ -131,7 +131,7 @@ def fit(
             table,
             roles,
             query,
-            most_rows=most_rows,
+            sample_rows=sample_rows,
             random_state=seed,
             encoder=start.encoder if start else None,
         )
@@ -170,7 +170,7 @@ def fit(
     takes = fit_seconds(read.problem, f"{method}:{learner}" if learner else method)
     with telling(dict(zip((fitting, asking), takes, strict=True)), aside, say) as progress:
         on_step = partial(progress.counted, fitting)
-        how: Any = {"members": members, "random_state": seed, "progress": on_step}
+        how: Any = {"n_members": members, "random_state": seed, "progress": on_step}
         if all_rows and learner and read.draw is not None:
             model = fit_all_rows(table, read, method, learner=learner, query=query, **how)
         else:
@@ -183,7 +183,7 @@ def fit(
     judged = _saved(place) if place else None
     if judge and not (judged and model.judged_by(judged)):
         console.print(f"Judging {model.name} {say('on people that it is not fitted to')}.")
-        how = {"members": members, "random_state": seed, "data": options.source_facts(read)}
+        how = {"n_members": members, "random_state": seed, "data": options.source_facts(read)}
         judged = compare.judged(read, [model.name], aside, say, of_tested={"planted": 0}, **how)
     model.save(out, judged, words=words)
     where = "The model, in place of the older one" if replaces else "The model"

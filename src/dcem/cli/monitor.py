@@ -21,7 +21,7 @@ def monitor(
     table: options.TableArgument,
     roles: dict[str, Any],
     query: options.Query = None,
-    most_rows: options.MostRows = None,
+    sample_rows: options.SampleRows = None,
     report: options.Report = None,
     markdown: options.Markdown = None,
     json: options.Json = None,
@@ -46,7 +46,7 @@ def monitor(
     known = replace(fitted.roles_of_new, **roles)
     with aside.status("reading the table ..."):
         read = read_table(
-            table, known, query, most_rows=most_rows, random_state=seed, encoder=fitted.encoder
+            table, known, query, sample_rows=sample_rows, random_state=seed, encoder=fitted.encoder
         )
     about = {"model": f"{model.name}, {fitted.name}, fitted to {fitted.source.name}"}
     with telling({}, aside) as progress:

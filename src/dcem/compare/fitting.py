@@ -139,8 +139,8 @@ def fit_and_score(
     random_state: int,
     params: Mapping[str, Any] | None = None,
     *,
-    members: int = MEMBERS,
-    folds: int | None = None,
+    n_members: int = MEMBERS,
+    n_folds: int | None = None,
     ray: Any = None,
 ) -> Iterator[tuple[str, int, Scored]]:
     """Fit methods, as they are delivered, to people and score others; each part has its own seed.
@@ -152,19 +152,20 @@ def fit_and_score(
     same wherever they are made.
     """
     models = {
-        name: delivered(name, members=members, folds=folds, **(params or {})) for name in names
+        name: delivered(name, n_members=n_members, n_folds=n_folds, **(params or {}))
+        for name in names
     }
     seeds = [int(seed) for seed in np.random.SeedSequence(random_state).generate_state(len(parts))]
     rows, width = sum(len(part.train) for part in parts), parts[0].train.X.shape[1]
     # the same on every machine: it changes the last bits
-    size = len(parts) if rows < FEW else TABLES_PER_FLEET if members == 1 else 1
+    size = len(parts) if rows < FEW else TABLES_PER_FLEET if n_members == 1 else 1
     given = parts if ray is None else [ray.put(part) for part in parts]  # once for all methods
     jobs = [
         (name, model, group, seeds[group.start : group.stop], *given[group.start : group.stop])
         for name, model in sorted(models.items(), key=lambda one: -cost_of(one[0]))
         for group in _ranges(len(parts), size if model.members_alike else 1)
     ]  # the longest first: none of them is waited for at the end
-    steps = fit_steps("", names, len(parts), rows // len(parts), width, single=members == 1)
+    steps = fit_steps("", names, len(parts), rows // len(parts), width, single=n_members == 1)
     done: Iterable[list[tuple[str, int, Scored]]]
     if ray is not None:
         done = (found for _, found in shared_out(ray, _fit_job, jobs))

@@ -53,7 +53,7 @@ from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import few_people, hide_groups
 from dcem.table.found import recorded, with_weight
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import InputError
+from dcem.table.messages import InputError, formerly
 from dcem.text import listed
 
 USUAL = ("purple", "purple:boost", "purple:network", "y-obs:linear", "sar-em")
@@ -184,17 +184,18 @@ def usual_methods(*, stated: bool = False) -> tuple[str, ...]:
     return tuple(name for name in (AT_RATES if stated else USUAL) if works_here(name))
 
 
+@formerly(folds="n_folds", members="n_members")
 @on_one_thread
 def compare_found(
     problem: SelectiveLabels,
     methods: Sequence[str] | None = None,
     *,
     truth: Any = None,
-    folds: int = 5,
+    n_folds: int = 5,
     max_rows: int | None = MAX_ROWS,
     level: float = 0.95,
     floor: float = FLOOR,
-    members: int = MEMBERS,
+    n_members: int = MEMBERS,
     random_state: int = 0,
     params: Mapping[str, Any] | None = None,
     data: Mapping[str, str] | None = None,
@@ -223,12 +224,17 @@ def compare_found(
         problem = with_weight(problem)
     rows = within_budget(problem, max_rows, random_state)
     problem = problem.subset(rows)
-    fold = person_folds(problem, folds, random_state)
+    fold = person_folds(problem, n_folds, random_state)
     with connection(backend, address) as ray:
         fits = fitting.fit_and_score(
-            names, fitting.fold_parts(problem, fold), random_state, params, members=members, ray=ray
+            names,
+            fitting.fold_parts(problem, fold),
+            random_state,
+            params,
+            n_members=n_members,
+            ray=ray,
         )
-        of_parts = fitting.collected(fits, names, folds, DOING, progress)
+        of_parts = fitting.collected(fits, names, n_folds, DOING, progress)
     scored = {name: fitting.pooled_folds(of, fold) for name, of in of_parts.items()}
     progress(JUDGING)
     people = People.of(problem)
@@ -303,14 +309,14 @@ def compare_found(
         counts=counts,
         floor=floor,
         level=level,
-        folds=folds,
+        folds=n_folds,
         rows=total,
         rows_used=len(problem),
         people=len(np.unique(problem.person)),
         findings=(),
         configuration={
             "methods": ", ".join(names),
-            "judged by": f"{folds} folds of whole people",
+            "judged by": f"{n_folds} folds of whole people",
             "row budget": "none" if max_rows is None else f"{max_rows:,}",
             "level of intervals": f"{100 * level:g} %",
             "smallest difference in AUC called one": f"{floor:g}",

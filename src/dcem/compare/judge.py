@@ -281,7 +281,7 @@ def _gap(
         masses.negative[rows],
         np.searchsorted(codes, problem.group[rows]),  # codes rise, as names stand in their order
         np.unique(evaluator.person[rows], return_inverse=True)[1],
-        n_replicates=n_resamples,
+        n_resamples=n_resamples,
         level=evaluator.level,
         rng=np.random.default_rng(random_state),
         rescored=scored.without[..., rows],

@@ -159,7 +159,7 @@ def planting(
         for family in FAMILIES
     ]
     parts = [Part(task.train, task.test) for task in tasks]
-    fits = fit_and_score(methods, parts, random_state, params, members=1, folds=FOLDS, ray=ray)
+    fits = fit_and_score(methods, parts, random_state, params, n_members=1, n_folds=FOLDS, ray=ray)
 
     def answer() -> Planted:
         found = collected(fits, methods, len(parts), PLANTING, progress, aloud=False)

@@ -54,7 +54,7 @@ from dcem.table.encoder import Encoder
 from dcem.table.found import require_record
 from dcem.table.known import known_words
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import InputError
+from dcem.table.messages import InputError, formerly
 
 MAX_ROWS = 10_000
 FLOOR = 0.005  # differences in AUC that nobody would act on
@@ -62,6 +62,7 @@ REFERENCE = "tested-only"  # what every method has to beat
 DOING, JUDGING = "fitting methods", "judging"  # what is told of it
 
 
+@formerly(folds="n_folds", resamples="n_resamples", members="n_members")
 @on_one_thread
 def compare_methods(
     problem: SelectiveLabels,
@@ -70,16 +71,16 @@ def compare_methods(
     truth: Any = None,
     test: SelectiveLabels | None = None,
     validation: SelectiveLabels | None = None,
-    folds: int = 5,
+    n_folds: int = 5,
     max_rows: int | None = MAX_ROWS,
     planted: int = 3,
-    resamples: int = 200,
+    n_resamples: int = 200,
     level: float = 0.95,
     floor: float = FLOOR,
     threshold: float | None = None,
     capacity: float = 0.1,
     bounds: float | None = None,
-    members: int = MEMBERS,
+    n_members: int = MEMBERS,
     random_state: int = 0,
     params: Mapping[str, Any] | None = None,
     data: Mapping[str, str] | None = None,
@@ -108,14 +109,14 @@ def compare_methods(
         People to judge by, and to stop by, where the table was split beforehand. Without `test`
         everybody is judged, by cross-validation, or, where rows have a time, the later half of them
         by models of what came before.
-    folds
+    n_folds
         Of the cross-validation, at least 2.
     max_rows
         The row budget; of longer tables, whole people are drawn at random up to it. None takes all
         rows.
     planted
         Repetitions of planted outcomes, at least 2; 0 leaves them out.
-    resamples
+    n_resamples
         Behind the intervals of ROC gap and calibration error.
     level
         Of the intervals.
@@ -128,7 +129,7 @@ def compare_methods(
         A strength of what is unmeasured, an odds ratio from 1 to 10: for whom each method's
         decision then holds, between which limits its AUC and net benefit lie, and whether the best
         method still is (`dcem.estimation.bounds`).
-    members
+    n_members
         Models of an ensemble, as for `dcem fit`; their disagreement tells the luck of training.
     random_state
         Seed of rows, folds, models and resamples.
@@ -164,14 +165,14 @@ def compare_methods(
     begun = time.perf_counter()
     total = len(problem)
     rows = within_budget(problem, max_rows if test is None else None, random_state)
-    enough = _judgeable(problem, folds) if len(rows) < total else []
+    enough = _judgeable(problem, n_folds) if len(rows) < total else []
     problem = problem.subset(rows)
     checks.check_learnable(problem.y_obs, problem.tested, "label", "tested")
     if test is not None:
-        split = _as_given(problem, test, validation, known, folds, random_state)
+        split = _as_given(problem, test, validation, known, n_folds, random_state)
     else:
         truth = None if "test" not in known else np.asarray(known["test"])[rows]
-        split = _crossed(problem, truth, folds, random_state)
+        split = _crossed(problem, truth, n_folds, random_state)
     judged = split.judged
     questions = Questions.about(judged, encoder, random_state)
     parts = [
@@ -181,7 +182,9 @@ def compare_methods(
     reference = REFERENCE if REFERENCE in names else names[0]
     usable = [name for name in names if not entry_of(name).needs_truth]
     with connection(backend, address) as ray:
-        fits = fitting.fit_and_score(names, parts, random_state, params, members=members, ray=ray)
+        fits = fitting.fit_and_score(
+            names, parts, random_state, params, n_members=n_members, ray=ray
+        )
         evaluator = Evaluator(
             judged,
             truth=split.truth,
@@ -214,7 +217,7 @@ def compare_methods(
             reference,
             problem.reference_group or largest,
             Decision(threshold, None if threshold is not None else capacity),
-            resamples,
+            n_resamples,
             random_state,
         )
         effects = {
@@ -266,7 +269,7 @@ def compare_methods(
         rows=total,
         rows_used=len(problem),
         people=len(np.unique(judged.person)),
-        resamples=resamples,
+        resamples=n_resamples,
         findings=(),
         warnings=(),
         deciders=by_decider,
@@ -275,7 +278,7 @@ def compare_methods(
             "judged by": split.words,
             "row budget": "none" if max_rows is None else f"{max_rows:,}",
             "planted outcomes": f"{planted} repetitions of each family" if planted else "none",
-            "resamples": str(resamples),
+            "resamples": str(n_resamples),
             "level of intervals": f"{100 * level:g} %",
             "smallest difference in AUC called one": f"{floor:g}",
             "seed": str(random_state),
@@ -324,20 +327,20 @@ class _Split:
 
 
 def _crossed(
-    problem: SelectiveLabels, truth: np.ndarray | None, folds: int, random_state: int
+    problem: SelectiveLabels, truth: np.ndarray | None, n_folds: int, random_state: int
 ) -> _Split:
     """Everybody is judged, by models of the others; or the later half, by models of the past."""
     if problem.time is None:
-        fold = person_folds(problem, folds, random_state)
-        words = f"{folds} folds of whole people"
-        return _Split(problem, truth, fold, fold, fitting.fold_parts(problem, fold), words, folds)
-    block = time_blocks(problem, folds)
+        fold = person_folds(problem, n_folds, random_state)
+        words = f"{n_folds} folds of whole people"
+        return _Split(problem, truth, fold, fold, fitting.fold_parts(problem, fold), words, n_folds)
+    block = time_blocks(problem, n_folds)
     later = block > 0
     judged = problem.subset(later)
     return _Split(
         judged,
         None if truth is None else truth[later],
-        person_folds(judged, folds, random_state),
+        person_folds(judged, n_folds, random_state),
         block[later],
         fitting.later_parts(problem, block),
         f"{block.max()} blocks of time, each by models of all earlier rows",
@@ -350,12 +353,12 @@ def _as_given(
     test: SelectiveLabels,
     validation: SelectiveLabels | None,
     known: Mapping[str, Any],
-    folds: int,
+    n_folds: int,
     random_state: int,
 ) -> _Split:
     """Other people are judged, by models of all of the table."""
     truths = (known.get("train"), known.get("validation"))
-    fold = person_folds(test, folds, random_state)
+    fold = person_folds(test, n_folds, random_state)
     parts = [fitting.Part(problem, test, validation, truths)]
     return _Split(
         test, known.get("test"), fold, np.zeros(len(test), np.int64), parts, "people given"
@@ -393,9 +396,11 @@ def _of(effects: Sequence[Effect], columns: Sequence[str]) -> tuple[Effect, ...]
     return tuple(by_name[column] for column in columns if column in by_name)
 
 
-def _judgeable(problem: SelectiveLabels, folds: int) -> list[str]:
+def _judgeable(problem: SelectiveLabels, n_folds: int) -> list[str]:
     """Groups of which the table, or its later half, has enough tests to be judged among them."""
-    later = np.ones(len(problem), bool) if problem.time is None else time_blocks(problem, folds) > 0
+    later = (
+        np.ones(len(problem), bool) if problem.time is None else time_blocks(problem, n_folds) > 0
+    )
     masks = overlap.members(problem)
     return [name for name, mine in masks.items() if not overlap.too_few(problem, mine & later)]
 

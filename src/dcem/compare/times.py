@@ -67,7 +67,7 @@ def compare_steps(
     methods: Sequence[str],
     *,
     max_rows: int | None = MAX_ROWS,
-    folds: int = 5,
+    n_folds: int = 5,
     split: bool = False,
     planted: int = 3,
 ) -> dict[str, float]:
@@ -80,9 +80,9 @@ def compare_steps(
     most = len(problem) if split or max_rows is None else max_rows
     rows, width = min(len(problem), most), problem.X.shape[1]
     if problem.positives_only:  # no models of who is tested, nothing planted
-        steps = fit_steps(DOING, methods, folds, rows, width)
+        steps = fit_steps(DOING, methods, n_folds, rows, width)
         return {step: cost / at_once(steps) for step, cost in steps.items()} | {JUDGING: 1.0}
-    parts, learnt = (1, rows) if split else (folds, rows * (folds - 1) // folds)
+    parts, learnt = (1, rows) if split else (n_folds, rows * (n_folds - 1) // n_folds)
     batches = [fit_steps(DOING, methods, parts, learnt, width)]
     if planted:
         usable = [name for name in methods if not entry_of(name).needs_truth]
@@ -108,12 +108,12 @@ def compare_steps(
     begin(0)
     cells = rows * (width + problem.n_groups)
     found = {
-        modelling(name, number, folds): here(cost)
+        modelling(name, number, n_folds): here(cost)
         for name, cost in (
             ("who is tested", 0.05 + 7e-7 * cells),
             ("what a test would show", 0.05 + 5e-7 * cells * float(problem.tested.mean())),
         )
-        for number in range(1, folds + 1)
+        for number in range(1, n_folds + 1)
     }
     if planted:
         begin(1)

@@ -19,7 +19,7 @@ from dcem.estimation.nuisance_learners import candidate_models
 from dcem.estimation.results import Nuisance
 from dcem.table.labels import SelectiveLabels
 
-ROW_BUDGET = 50_000  # rows a model is fitted to, at most
+FITTED_ROWS = 50_000  # rows a model is fitted to, at most
 FITTED_CELLS = 3_000_000  # rows times columns that a model is fitted to, at most
 CHUNK = 50_000  # rows predicted at once
 JUDGED = 20_000  # held-out rows per fold that decide the proportions
@@ -162,7 +162,7 @@ def cross_fit(
     fold: np.ndarray,
     only: int | None = None,
     learners: Learners = candidate_models,
-    row_budget: int = ROW_BUDGET,
+    max_rows: int = FITTED_ROWS,
     random_state: int | np.random.Generator = 0,
     progress: Callable[[str], None] = lambda text: None,
 ) -> CrossFit:
@@ -188,7 +188,7 @@ def cross_fit(
         The one fold that is to be predicted; all of them by default.
     learners
         Makes the kinds of models: (classes, seed) -> name -> untrained classifier.
-    row_budget
+    max_rows
         Rows a model is fitted to, at most.
     random_state
         Seed of subsamples and trees.
@@ -199,7 +199,7 @@ def cross_fit(
     seen = np.ones(len(target), bool) if among is None else among
     weight = problem.weights
     seen = seen & (weight > 0)
-    most = min(row_budget, FITTED_CELLS // features.width)
+    most = min(max_rows, FITTED_CELLS // features.width)
     target = target.astype(np.int64)
     fitted: dict[int, dict[str, Any]] = {}
     own: dict[int, tuple[np.ndarray, dict[str, np.ndarray]]] = {}

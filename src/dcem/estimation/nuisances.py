@@ -16,7 +16,7 @@ models (`candidates`) are mixed in the proportions that predict held-out rows be
 (super learner; mixed once over all folds: short-stacking). What a number would be under each kind
 alone stands beside it (`Nuisances.each`).
 
-Large tables are fitted on a random part of each training side, at most `row_budget` rows and three
+Large tables are fitted on a random part of each training side, at most `max_rows` rows and three
 million numbers; *all* rows are predicted, a chunk at a time.
 
 References: V. Chernozhukov et al., "Double/debiased machine learning for treatment and structural
@@ -100,7 +100,7 @@ def fit_nuisances(
     outcomes
         Whether what a test would show is modelled at all.
     models
-        The learners, row_budget and progress of `cross_fit`.
+        The learners, max_rows and progress of `cross_fit`.
     """
     tested = problem.tested
     seen = problem.y_obs[tested]

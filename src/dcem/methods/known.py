@@ -80,7 +80,7 @@ def _asked_for(problem: SelectiveLabels, seed: int) -> tuple[np.ndarray, float]:
 
     Of parts whose rate is not stated the mean risk is the doubly robust estimate.
     """
-    nuisances = fit_nuisances(problem, person_folds(problem, 2, seed), seed, row_budget=ROWS)
+    nuisances = fit_nuisances(problem, person_folds(problem, 2, seed), seed, max_rows=ROWS)
     unseen = Unseen.of(problem, nuisances.outcome, nuisances.truncated_testing)
     testing, risk = np.clip(nuisances.testing, 0, 1), unseen.risk
     everybody = testing * risk + (1 - testing) * tilted(risk, unseen.tilt)

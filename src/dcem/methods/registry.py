@@ -6,14 +6,13 @@ facts of an entry are there without any class: the audit judges methods that it 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from dcem.extras import MissingExtra, extra_needed, is_installed, is_missing
-from dcem.table.messages import InputError, did_you_mean
+from dcem.table.messages import InputError, did_you_mean, tell_renamed
 
 if TYPE_CHECKING:
     from dcem.methods.base import SelectiveClassifier
@@ -358,11 +357,7 @@ def renamed(module: str) -> Callable[[str], Any]:
         now = current_name(name)
         if now == name:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        warnings.warn(
-            f"{name} is called {now} now; the old name will go in the next release.",
-            DeprecationWarning,
-            stacklevel=2,
-        )
+        tell_renamed(name, now)
         return getattr(import_module(module), now)
 
     return former
@@ -373,19 +368,19 @@ BATCH = 256  # rows per step: no worse than all of them on a table, and much soo
 
 
 def delivered(
-    name: str, *, members: int = MEMBERS, folds: int | None = None, **params: Any
+    name: str, *, n_members: int = MEMBERS, n_folds: int | None = None, **params: Any
 ) -> SelectiveClassifier:
     """The method as a fitted table delivers it, an ensemble where it can be one.
 
-    What is compared is what is delivered: `dcem fit` and `dcem compare` both make it here. `folds`
-    is for many tables, of which each need not be fitted at its best: methods that hold out rows in
-    folds take as many, and a quarter of their steps. None leaves them their own number.
+    What is compared is what is delivered: `dcem fit` and `dcem compare` both make it here.
+    `n_folds` is for many tables, of which each need not be fitted at its best: methods that hold
+    out rows in folds take as many, and a quarter of their steps. None leaves them their own number.
     """
     method = make(name, **params)
-    wanted = {"n_members": members, "batch_size": BATCH}
+    wanted = {"n_members": n_members, "batch_size": BATCH}
     has = method.get_params(deep=False)
-    if folds is not None and "n_folds" in has:
-        wanted |= {"n_folds": folds, "steps": has["steps"] // 4}
+    if n_folds is not None and "n_folds" in has:
+        wanted |= {"n_folds": n_folds, "steps": has["steps"] // 4}
     return method.set_params(
         **{key: value for key, value in wanted.items() if key in has and key not in params}
     )

@@ -45,14 +45,14 @@ class GroupedPeople:
     def __len__(self) -> int:
         return len(self.group)
 
-    def resample(self, rng: np.random.Generator, n_replicates: int) -> np.ndarray:
+    def resample(self, rng: np.random.Generator, n_resamples: int) -> np.ndarray:
         """How often each person was drawn: [replicates, people]."""
         counts = []
         for size in self.sizes[self.sizes > 0]:
-            drawn = rng.integers(size, size=(n_replicates, size))
-            drawn += size * np.arange(n_replicates)[:, None]
-            flat = np.bincount(drawn.ravel(), minlength=n_replicates * size)
-            counts.append(flat.reshape(n_replicates, size))
+            drawn = rng.integers(size, size=(n_resamples, size))
+            drawn += size * np.arange(n_resamples)[:, None]
+            flat = np.bincount(drawn.ravel(), minlength=n_resamples * size)
+            counts.append(flat.reshape(n_resamples, size))
         return np.concatenate(counts, axis=1).astype(np.float64)
 
 
@@ -164,7 +164,7 @@ class BinnedError:
         in_bins = np.add.reduceat(drawn * self._excess, self._first, axis=1)
         return len(self._first) * in_bins / (drawn @ self._weight)[:, None]
 
-    def by_chance(self, rng: np.random.Generator, n_replicates: int) -> np.ndarray | None:
+    def by_chance(self, rng: np.random.Generator, n_resamples: int) -> np.ndarray | None:
         """The same [replicates, bins] of outcomes drawn with the predicted risks: were they right.
 
         Resampling shows no noise in a bin whose few people all turned out alike. None where people
@@ -172,8 +172,8 @@ class BinnedError:
         """
         if not self._alone:
             return None
-        drawn = np.empty((n_replicates, len(self._first)))
-        for i in range(n_replicates):
+        drawn = np.empty((n_resamples, len(self._first)))
+        for i in range(n_resamples):
             outcome = rng.random(len(self._score)) < self._score
             excess = self._weight * (self._score - outcome)
             drawn[i] = np.add.reduceat(excess, self._first) / self._weight.sum()

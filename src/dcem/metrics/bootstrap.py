@@ -53,7 +53,7 @@ from dcem.metrics._statistics import GroupedPeople, Key, Statistics
 from dcem.metrics.estimate import Estimate, GapEstimate
 from dcem.metrics.gap import compare_curves
 from dcem.metrics.groups import exact_gaps
-from dcem.table.messages import InputError, notice
+from dcem.table.messages import InputError, formerly, notice
 
 MIN_PEOPLE = 5  # of each class needed: with fewer, resamples miss the class too often
 _BATCH = 2**19  # weights held at a time: few enough to stay in the processor's cache
@@ -99,6 +99,7 @@ def _who(of: Any) -> str:
     return "" if of is None else str(of)
 
 
+@formerly(n_replicates="n_resamples")
 def bootstrap(
     y: Any,
     score: Any,
@@ -106,7 +107,7 @@ def bootstrap(
     *,
     id: Any = None,
     weight: Any = None,
-    n_replicates: int = 1000,
+    n_resamples: int = 1000,
     level: float = 0.95,
     n_bins: int = 10,
     random_state: int | np.random.Generator = 0,
@@ -121,7 +122,7 @@ def bootstrap(
         The person of each row: a person's rows are drawn together. Default: all distinct.
     weight
         How much each row counts.
-    n_replicates
+    n_resamples
         Resamples of people.
     level
         Of the intervals.
@@ -132,8 +133,8 @@ def bootstrap(
     """
     if not 0 < level < 1:
         raise InputError(f"level={level!r} must lie between 0 and 1, such as 0.95.")
-    if n_replicates < 1:
-        raise InputError(f"n_replicates={n_replicates!r} must be at least 1.")
+    if n_resamples < 1:
+        raise InputError(f"n_resamples={n_resamples!r} must be at least 1.")
     rng = np.random.default_rng(random_state)
     rows = read_rows(y, score, weight)
     if group is None:
@@ -147,8 +148,8 @@ def bootstrap(
     observed = statistics(np.ones((1, len(people))))
     batch = max(1, _BATCH // len(rows))
     drawn: dict[Key, list[np.ndarray]] = {key: [] for key in (*observed, *statistics.calibration)}
-    for done in range(0, n_replicates, batch):
-        counts = people.resample(rng, min(batch, n_replicates - done))
+    for done in range(0, n_resamples, batch):
+        counts = people.resample(rng, min(batch, n_resamples - done))
         for key, values in statistics(counts).items():
             drawn[key].append(values)
         for key, error in statistics.calibration.items():
@@ -175,9 +176,9 @@ def bootstrap(
                 found[key[1]] = _error(seen, noise, chances[key], support.lacking(key), level)
         return found
 
-    gap, gaps = _gap_estimates(rows, groups, people, support, n_replicates, level, rng)
+    gap, gaps = _gap_estimates(rows, groups, people, support, n_resamples, level, rng)
     chances = {
-        key: error.by_chance(rng, n_replicates) for key, error in statistics.calibration.items()
+        key: error.by_chance(rng, n_resamples) for key, error in statistics.calibration.items()
     }
     each, calibrated = areas("group_auc"), errors("group_calibration_error")
     # limits that hold for all groups at once, for the worst of them
@@ -276,7 +277,7 @@ def _gap_estimates(
     groups: Membership,
     people: GroupedPeople,
     support: _Support,
-    n_replicates: int,
+    n_resamples: int,
     level: float,
     rng: np.random.Generator,
 ) -> tuple[GapEstimate, dict[Any, GapEstimate]]:
@@ -303,7 +304,7 @@ def _gap_estimates(
         (weight * ~rows.positive)[chosen],
         np.searchsorted(usable, groups.code[chosen]),
         np.unique(people.of_row[chosen], return_inverse=True)[1],
-        n_replicates=n_replicates,
+        n_resamples=n_resamples,
         level=level,
         rng=rng,
     )

@@ -154,7 +154,7 @@ def compare_curves(
     group: np.ndarray,
     person: np.ndarray | None = None,
     *,
-    n_replicates: int,
+    n_resamples: int,
     level: float,
     rng: np.random.Generator,
     rescored: np.ndarray | None = None,
@@ -170,7 +170,7 @@ def compare_curves(
         Code of each row's group [n], 0 to G - 1, each with positives and negatives.
     person
         Code of each row's person [n]; None: every row is a person.
-    n_replicates
+    n_resamples
         Resamples of people, within their group.
     level
         Of the intervals; pairs are clear where p < 1 - level.
@@ -202,8 +202,8 @@ def compare_curves(
     steps: list[np.ndarray] = []
     n_people = int(people.of_row.max()) + 1
     pulls = [np.bincount(people.of_row, by[: len(score)], n_people) for *_, by in moved]
-    for done in range(0, n_replicates, batch):
-        counts = people.resample(rng, min(batch, n_replicates - done))
+    for done in range(0, n_resamples, batch):
+        counts = people.resample(rng, min(batch, n_resamples - done))
         if pulls:
             steps.append(np.stack([(counts - 1) @ pull for pull in pulls], axis=1))
         own.append(np.stack([one.curves(counts) for one in rankings]))
@@ -226,11 +226,11 @@ def compare_curves(
         shift = without - without.mean(axis=1, keepdims=True)
         shift *= np.sqrt(1 - 1 / shift.shape[1])
         shifts.append(shift.reshape(-1, *curves.shape))
-    draws = [rng.normal(size=(n_replicates, sum(map(len, shifts))))] if shifts else []
+    draws = [rng.normal(size=(n_resamples, sum(map(len, shifts))))] if shifts else []
     for place, (*ends, by) in enumerate(moved):
         up, down = ([one.curve() for one in rank(score, *masses)] for masses in ends)
         shifts.append((np.array([up]) - down) / 2)
-        behind = rng.normal(size=(n_replicates, len(by) - len(score))) @ by[len(score) :]
+        behind = rng.normal(size=(n_resamples, len(by) - len(score))) @ by[len(score) :]
         draws.append((np.concatenate(steps)[:, place] + behind)[:, None])
     if shifts:
         luck = np.tensordot(np.concatenate(draws, axis=1), np.concatenate(shifts), axes=1)

@@ -20,7 +20,7 @@ import pyarrow as pa
 from dcem.learners.learner import Batch
 from dcem.learners.registry import learner_class
 from dcem.methods.fitting import Prepared, describe_features, prepare
-from dcem.methods.registry import delivered
+from dcem.methods.registry import MEMBERS, delivered
 from dcem.methods.supervised import lessons
 from dcem.methods.tables import MAX_VALIDATION
 from dcem.scoring.fit import missing_shares, require_method
@@ -31,7 +31,7 @@ from dcem.table.addresses import located
 from dcem.table.checks import check_weight
 from dcem.table.disclosure import few_people
 from dcem.table.drawing import Draw, hashed, numbers_of
-from dcem.table.messages import DataWarning, InputError
+from dcem.table.messages import DataWarning, InputError, formerly
 from dcem.table.outcome import labels_of
 from dcem.table.values import numbers
 
@@ -51,13 +51,14 @@ def require_all_rows(method: str, learner: Any) -> None:
         )
 
 
+@formerly(members="n_members")
 def fit_all_rows(
     source: str | Path,
     table: UserTable,
     method: str,
     *,
     learner: str,
-    members: int = 3,
+    n_members: int = MEMBERS,
     random_state: int = 0,
     query: str | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -72,7 +73,7 @@ def fit_all_rows(
         What `read_table` drew from it.
     method, learner
         `tested-only` or `y-obs`; "linear" or "boost".
-    members
+    n_members
         Models whose disagreement is the spread; all but the first count people by lot.
     progress
         Called with how many rows of how many have passed, in each pass.
@@ -89,7 +90,7 @@ def fit_all_rows(
         raise InputError(
             "A model is moved to a known prevalence by rows in memory: leave out `all_rows`."
         )
-    estimator = delivered(method, members=members, learner=learner, random_state=random_state)
+    estimator = delivered(method, n_members=n_members, learner=learner, random_state=random_state)
     held = table.draw.numbers < held_below(table.draw)
     describe_features(estimator, problem)
     data = prepare(estimator, problem.subset(~held), problem.subset(held), None)

@@ -21,7 +21,7 @@ from dcem.scoring.model import TableModel
 from dcem.table import UserTable
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import InputError, notice
+from dcem.table.messages import InputError, formerly, notice
 from dcem.text import counted
 
 FEW_RESULTS = 50  # people of the rarer result; with fewer, features are counted as well
@@ -29,12 +29,13 @@ FEWEST_PER_FEATURE = 0.2  # of these people
 AUTO = "auto"  # the method by the rule of `dcem.methods.choosing`
 
 
+@formerly(members="n_members")
 def fit_table(
     table: UserTable,
     method: str | Choice = AUTO,
     *,
     learner: Any = None,
-    members: int = MEMBERS,
+    n_members: int = MEMBERS,
     random_state: int = 0,
     progress: Callable[[int, int], None] | None = None,
     start: TableModel | None = None,
@@ -70,7 +71,7 @@ def fit_table(
     params: dict[str, Any] = {"random_state": random_state}
     if learner is not None:
         params["learner"] = learner
-    estimator = delivered(name, members=members, **params)
+    estimator = delivered(name, n_members=n_members, **params)
     methods.fit_many(estimator, [table.problem], copy=False, progress=progress)
     return TableModel(estimator, table.encoder, table.roles, table.source, usual, why)
 

@@ -234,7 +234,7 @@ class TableModel:
             return estimator.combined(estimator.risks(X, estimator.standardized(X), exact=False))
 
         fold = person_folds(problem, 2, random_state)
-        nuisances = fit_nuisances(problem, fold, random_state, row_budget=TESTING_ROWS)
+        nuisances = fit_nuisances(problem, fold, random_state, max_rows=TESTING_ROWS)
         new = NewRows.of(estimator, problem)
         evaluator = Evaluator(problem, fold=fold, nuisances=nuisances)
         baseline = Baseline.of(

@@ -26,6 +26,7 @@ from dcem.table.messages import (
     DataWarning,
     InputError,
     LeakWarning,
+    formerly,
     naming,
     notice,
     quoted,
@@ -89,12 +90,13 @@ class UserTable:
         }
 
 
+@formerly(most_rows="sample_rows")
 def read_table(
     source: Any,
     roles: Roles,
     query: str | None = None,
     *,
-    most_rows: int | None = None,
+    sample_rows: int | None = None,
     random_state: int = 0,
     encoder: Encoder | None = None,
 ) -> UserTable:
@@ -114,7 +116,7 @@ def read_table(
         Which column is what.
     query
         SQL, if the file is a database; or the name of a sheet of a workbook.
-    most_rows
+    sample_rows
         Of a file or folder with more rows, whole people are drawn at random, about so many rows,
         in one pass; in bounded memory where the format allows it (docs/formats.md). None: as many
         as make 30 million cells, or 100 million numbers once categories have become indicators.
@@ -132,9 +134,9 @@ def read_table(
     with naming(path):
         for note in reading.notes(path, query):
             notice(note)
-        most = most_rows or max(1, MOST_CELLS // len(header))
+        most = sample_rows or max(1, MOST_CELLS // len(header))
         table, rows, draw = read_some(path, most, roles.id, random_state, query)
-        if most_rows is None and table.num_rows > FIRST_ROWS:
+        if sample_rows is None and table.num_rows > FIRST_ROWS:
             fewer = MOST_NUMBERS // _width(table, roles)
             if table.num_rows > 1.1 * fewer:  # categories of many levels
                 most = fewer
@@ -146,12 +148,12 @@ def read_table(
         notice(
             f"{path.name} has {rows:,} rows; {table.num_rows:,} of them are read, {drawn} drawn at "
             f"random with seed {random_state}. Intervals are {math.sqrt(rows / most):.1f} times as "
-            "wide as all rows would make them. `most_rows` sets how many are read."
+            "wide as all rows would make them. `sample_rows` sets how many are read."
         )
         try:
             made = _read(table, roles, path, encoder, query, rows)
         except InputError as error:
-            some = f"({table.num_rows:,} of {rows:,} rows were drawn: `most_rows` sets how many.)"
+            some = f"({table.num_rows:,} of {rows:,} rows were drawn: `sample_rows` sets how many.)"
             raise InputError(f"{error} {some}") from None
         return replace(made, draw=draw)
 
@@ -178,7 +180,7 @@ def _read(
     drawn = design.list_given(roles, table.column_names)
     if drawn is not None:
         if drawn_from:
-            raise InputError(f"With the list {drawn} all rows are needed: raise `most_rows`.")
+            raise InputError(f"With the list {drawn} all rows are needed: raise `sample_rows`.")
         roles = replace(roles, testing_probability=None)
     roles = roles.resolved(table.column_names)
     if known is not None:

@@ -6,17 +6,20 @@ import difflib
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 if TYPE_CHECKING:  # at run time nothing heavy: the command line reads the roles with it
     import numpy as np
     import pandas as pd
 
 _PACKAGE = str(Path(__file__).parents[1])
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class InputError(ValueError):
@@ -35,13 +38,36 @@ class LeakWarning(DataWarning):
     """Features may have been recorded after the decision to test."""
 
 
-def notice(message: str, category: type[DataWarning] = DataWarning) -> None:
+def notice(message: str, category: type[Warning] = DataWarning) -> None:
     """Warn with `DataWarning`, pointing at the caller's line outside this package."""
     frame: FrameType | None = sys._getframe(1)
     depth = 2
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, depth = frame.f_back, depth + 1
     warnings.warn(message, category, stacklevel=depth)
+
+
+def tell_renamed(old: str, now: str) -> None:
+    """Say that a name that still works has another now."""
+    notice(f"{old} is called {now} now; the old name will go in the next release.", FutureWarning)
+
+
+def formerly(**names: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """The function with its parameters under the names they had before, too: `folds="n_folds"`."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        @wraps(function)
+        def either(*given: Any, **named: Any) -> T:
+            for old in names.keys() & named.keys():
+                if names[old] in named:
+                    raise InputError(f"`{old}` is now `{names[old]}`: give one of them.")
+                tell_renamed(old, names[old])
+                named[names[old]] = named.pop(old)
+            return function(*given, **named)
+
+        return either
+
+    return decorate
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dcem.table.messages import InputError, did_you_mean
+from dcem.table.messages import InputError, did_you_mean, notice
 from dcem.table.roles import Roles
 
 NAME = "dcem.toml"
@@ -103,7 +103,11 @@ def _keys(section: Any, where: str) -> dict[str, Any]:
             isinstance(value, list) and any(isinstance(v, list | dict) for v in value)
         ):
             raise InputError(f"{where}: {name!r} should be a value or a list of values.")
-    return {name.replace("-", "_"): value for name, value in section.items()}
+    named = {name.replace("-", "_"): value for name, value in section.items()}
+    if "most_rows" in named:
+        notice(f"{where}: most_rows is called sample_rows now; the old name will go.")
+        named["sample_rows"] = named.pop("most_rows")
+    return named
 
 
 def _check_role(path: Path, name: str, value: Any) -> None:
