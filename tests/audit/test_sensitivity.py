@@ -9,9 +9,10 @@ from dcem import metrics
 from dcem.audit import audit_labels
 from dcem.audit.performance import performance_sensitivity
 from dcem.audit.unmeasured import largest_bias, robustness_value
+from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.influence import People
+from dcem.estimation.nuisances import Nuisances
 from dcem.estimation.outcomes import Unseen
-from dcem.estimation.overlap import assess
 from dcem.estimation.ranking import RankedScore
 from dcem.table.labels import SelectiveLabels
 
@@ -91,9 +92,8 @@ def test_breakdown_of_a_difference_in_auc() -> None:
     # A score that is noise in group b: the difference is large, and needs much to be explained.
     rng = np.random.default_rng(0)
     noise = np.where(problem.group == 1, rng.normal(size=len(problem)), logit(world.risk))
-    unseen = Unseen.of(problem, world.risk, world.testing)
-    lacking = {name: one.reason for name, one in assess(problem, world.testing).overlap.items()}
-    found = performance_sensitivity(problem, unseen, noise, lacking, name="half noise")
+    judge = Evaluator(problem, nuisances=Nuisances(world.testing, world.risk))
+    found = performance_sensitivity(judge, noise, "half noise")
     assert found.pair[1] == "b"
     assert 1 < found.breakdown.with_interval < found.breakdown.value
     inside = found.strength < found.breakdown.value

@@ -17,13 +17,12 @@ grid nor the ratio says anything then.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 
 from dcem.audit.results import AtRates, TestErrors
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.influence import People, Statistic, simultaneous
+from dcem.estimation.influence import widest_gap
 from dcem.estimation.measures import auc, prevalence
 from dcem.estimation.outcomes import Masses, masses
 from dcem.estimation.overlap import group_masks
@@ -51,7 +50,9 @@ def test_errors(judge: Evaluator, risk: np.ndarray) -> TestErrors | None:
         for name, mine in masks.items()
         if name != EVERYBODY and len(masks) > 2 and not known and not judge.lacking("dr", name)
     }
-    pair, p_value = _widest_prevalence_pair(judge.people, usable)
+    pair, p_value = widest_gap(
+        judge.people, {name: one for name, one in usable.items() if one.value > 0}
+    )
     plain = judge.masses["dr"]
     if test is not None:
         plain = masses(
@@ -88,17 +89,3 @@ def test_errors(judge: Evaluator, risk: np.ndarray) -> TestErrors | None:
         equal_at=np.nan if pair is None else usable[pair[1]].value / usable[pair[0]].value,
         prevalence={} if pair is None else {name: judge.prevalence("dr", name) for name in pair},
     )
-
-
-def _widest_prevalence_pair(
-    people: People, usable: dict[str, Statistic]
-) -> tuple[tuple[str, str] | None, float]:
-    """The groups with the highest and the lowest prevalence, and the p-value of no difference."""
-    known = {name: one for name, one in usable.items() if one.value > 0}
-    if len(known) < 2:
-        return None, np.nan
-    most = max(known, key=lambda name: known[name].value)
-    least = min(known, key=lambda name: known[name].value)
-    gaps = {(a, b): known[a] - known[b] for a, b in combinations(known, 2)}
-    found = simultaneous(people, gaps)
-    return (most, least), (found.get((most, least)) or found[least, most]).p_value

@@ -30,9 +30,9 @@ from dcem.estimation.influence import (
     People,
     Statistic,
     Z,
+    correlated,
     critical_value,
     logistic,
-    of_people,
 )
 from dcem.estimation.nuisances import Nuisances
 from dcem.estimation.outcomes import at_other_rates, seen_outcomes
@@ -122,13 +122,8 @@ def _jointly(people: People, scores: list[np.ndarray]) -> tuple[float, str]:
     if not scores:
         return nan, "too few positive or negative tests in the groups"
     rows = np.stack(scores)  # [groups, n and what else is uncertain]
-    more = rows.shape[1] - len(people.weight)
-    if people.person is not None:
-        rows = np.stack([of_people(row, people.person) for row in rows])
-    covariance = rows @ rows.T
-    scale = np.sqrt(np.diag(covariance))
-    total = rows[:, : rows.shape[1] - more].sum(axis=1) / scale
-    correlation = covariance / np.outer(scale, scale)
+    correlation, scale = correlated(rows, people.person)
+    total = rows[:, : len(people.weight)].sum(axis=1) / scale
     rank = int(np.linalg.matrix_rank(correlation, tol=1e-3, hermitian=True))
     statistic = float(total @ np.linalg.pinv(correlation, rcond=1e-3, hermitian=True) @ total)
     return float(chi2.sf(statistic, rank)), ""

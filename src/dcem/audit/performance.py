@@ -22,16 +22,15 @@ from dcem.audit.sensitivity import (
     OddsRatioCurve,
     curve,
     find_breakdown,
-    pairs,
 )
 from dcem.estimation.bounds import auc_range, extreme_auc
-from dcem.estimation.influence import People, Statistic, critical_value
+from dcem.estimation.evaluator import Evaluator
+from dcem.estimation.influence import People, Statistic, critical_value, differences, most_and_least
 from dcem.estimation.outcomes import Unseen, uncertain
 from dcem.estimation.overlap import group_masks
 from dcem.estimation.ranking import RankedScore
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
-from dcem.table.labels import SelectiveLabels
 
 STRENGTHS = np.exp(np.linspace(0, np.log(10), 11))
 
@@ -60,30 +59,19 @@ class PerformanceSensitivity:
 
 
 def performance_sensitivity(
-    problem: SelectiveLabels,
-    unseen: Unseen,
-    score: np.ndarray,
-    lacking: Mapping[str, str],
-    *,
-    name: str,
-    within: np.ndarray | None = None,
-    centre: Unseen | None = None,
-    gammas: np.ndarray = GAMMAS,
+    judge: Evaluator, score: np.ndarray, name: str
 ) -> PerformanceSensitivity:
-    """AUC of a score [n] under dependence of outcome and testing given the features.
+    """AUC of a score [n], called `name`, if testing and outcome depend given the features.
 
-    Of the people `within` reach of the tests [n], unless all are; `lacking` says of each part why
-    nothing can be estimated, or nothing. `centre` are the outcomes that
-    the adversary starts from, if not those at a gamma of 1. Where the prevalence of a part is
-    known, outcomes can be moved about, and their sum stays.
+    Of the people within reach of the tests. The adversary starts from the outcomes that known rates
+    ask for; where the prevalence of a part is known, outcomes can be moved about, and their sum
+    stays.
     """
-    centre = unseen if centre is None else centre
+    people, centre = judge.people, judge.unseen
     fixed = centre.known.met if centre.known is not None else frozenset()
-    people = People.of(problem)
     ranked = RankedScore(score, people.weight)
-    masks = {
-        n: mine if within is None else mine & within for n, mine in group_masks(problem).items()
-    }
+    masks = {n: mine & judge.reach.within for n, mine in group_masks(judge.problem).items()}
+    lacking = {part: judge.lacking("dr", part) for part in masks}
     ranges: dict[str, WorstCase] = {}
     limits: dict[str, tuple[float, float]] = {}
     for part, mine in masks.items():
@@ -97,10 +85,10 @@ def performance_sensitivity(
         ranges[part] = WorstCase(low, high)
 
     def auc(gamma: float, mine: np.ndarray) -> Estimate:
-        return people.interval(_auc_at(ranked, unseen, gamma, mine)).clipped()
+        return people.interval(_auc_at(ranked, judge.unseen_alike, gamma, mine)).clipped()
 
     curves = {
-        part: curve(partial(auc, mine=mine), gammas, limits[part], lacking[part])
+        part: curve(partial(auc, mine=mine), limits[part], lacking[part])
         for part, mine in masks.items()
     }
     known = {
@@ -109,22 +97,22 @@ def performance_sensitivity(
         if part != EVERYBODY and not lacking[part]
     }
     known = {part: area for part, area in known.items() if np.isfinite(area.value)}
-    pair = _widest_pair(known)
+    pair = most_and_least(known)
     difference, difference_range = None, None
     if pair is not None:
         first, second = pair
 
         def gap(gamma: float) -> Estimate:
-            ends = [_auc_at(ranked, unseen, gamma, masks[part]) for part in (first, second)]
+            ends = [_auc_at(ranked, judge.unseen_alike, gamma, masks[part]) for part in pair]
             return people.interval(ends[0] - ends[1])
 
         (low, high), (lower, higher) = limits[first], limits[second]
-        difference = curve(gap, gammas, (low - higher, high - lower))
+        difference = curve(gap, (low - higher, high - lower))
         one, other = ranges[first], ranges[second]
         difference_range = WorstCase(one.low - other.high, one.high - other.low)
     return PerformanceSensitivity(
         score=name,
-        gamma=gammas,
+        gamma=GAMMAS,
         auc=curves,
         strength=STRENGTHS,
         auc_range=ranges,
@@ -135,11 +123,11 @@ def performance_sensitivity(
             ranked,
             centre,
             masks,
-            known,
+            pair,
             people,
             lacking[EVERYBODY],
             fixed,
-            critical_value(people, pairs(known)),
+            critical_value(people, differences(known)),
         ),
     )
 
@@ -152,7 +140,7 @@ def _breakdown(
     ranked: RankedScore,
     unseen: Unseen,
     masks: Mapping[str, np.ndarray],
-    known: Mapping[str, Statistic],
+    pair: tuple[str, str] | None,
     people: People,
     reason: str,
     fixed: frozenset[str],
@@ -163,7 +151,7 @@ def _breakdown(
             lambda one: extreme_auc(ranked, one, strength, up, masks[part], part in fixed), unseen
         )
 
-    if (pair := _widest_pair(known)) is not None:
+    if pair is not None:
         better, poorer = pair
         return find_breakdown(
             lambda strength: worst(better, strength, False) - worst(poorer, strength, True),
@@ -180,11 +168,3 @@ def _breakdown(
         return Statistic(found.value - 0.5, found.influence)
 
     return find_breakdown(above_chance, people, conclusion)
-
-
-def _widest_pair(known: Mapping[str, Statistic]) -> tuple[str, str] | None:
-    """The groups ranked best and worst, of those whose AUC is known."""
-    if len(known) < 2:
-        return None
-    ordered = sorted(known, key=lambda part: -known[part].value)
-    return ordered[0], ordered[-1]

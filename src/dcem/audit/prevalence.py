@@ -28,7 +28,6 @@ The rate of the untested is doubly robust: all outcomes, less those that were se
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import permutations
 from math import ceil, inf, nan
 
 import numpy as np
@@ -37,7 +36,7 @@ from scipy.stats import norm
 from dcem.audit.results import HiddenGap, Needed, Preference, Prevalence
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.influence import FEWEST_TESTED, Statistic, Z, simultaneous
+from dcem.estimation.influence import FEWEST_TESTED, Statistic, Z, widest_gap
 from dcem.estimation.outcomes import seen_outcomes, true_risk
 from dcem.estimation.overlap import group_masks
 from dcem.estimation.results import EVERYBODY
@@ -62,15 +61,11 @@ def hidden_share(judge: Evaluator, mine: np.ndarray) -> Statistic:
 
 def hidden_gap(judge: Evaluator, found: Sequence[Prevalence]) -> HiddenGap | None:
     """The groups in which the record hides most and least, compared with all pairs."""
-    hidden = {p.group: p.hidden.value for p in found if p.group != EVERYBODY and p.hidden.estimable}
-    if len(hidden) < 2:
-        return None
     masks = group_masks(judge.problem)
+    hidden = [p.group for p in found if p.group != EVERYBODY and p.hidden.estimable]
     shown = {name: hidden_share(judge, masks[name]) for name in hidden}
-    most, least = max(hidden, key=hidden.__getitem__), min(hidden, key=hidden.__getitem__)
-    differences = {(a, b): shown[a] - shown[b] for a, b in permutations(shown, 2) if a < b}
-    pair = simultaneous(judge.people, differences)[min(most, least), max(most, least)]
-    return HiddenGap((most, least), pair.p_value)
+    pair, p_value = widest_gap(judge.people, shown)
+    return None if pair is None else HiddenGap(pair[::-1], p_value)
 
 
 def preference(judge: Evaluator) -> Preference | None:

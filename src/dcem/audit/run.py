@@ -160,20 +160,9 @@ def audit_labels(
         of_testing = testing_sensitivity(problem, people, rates, nuisances, sources, rng)
     unseen = judge.unseen_alike if varies and enough else None
     if unseen is not None:
-        lacking = {part: judge.lacking("dr", part) for part in overlap}
-        of_prevalence = prevalence_sensitivity(
-            problem, people, unseen, lacking, prevalence, judge.reach.within, judge.unseen
-        )
-        name = "the model of what a test would show"
-        of_performance = performance_sensitivity(
-            problem,
-            unseen,
-            risk,
-            lacking,
-            name=name,
-            within=judge.reach.within,
-            centre=judge.unseen,
-        )
+        of_prevalence = prevalence_sensitivity(judge, prevalence)
+        scored = "the model of what a test would show"
+        of_performance = performance_sensitivity(judge, risk, scored)
         if bounds is not None and not overlap[EVERYBODY].reason:
             limits = find_bounds(judge, sources, bounds, threshold)
     outcome_drivers: tuple[Driver, ...] = ()

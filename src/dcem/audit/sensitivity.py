@@ -28,18 +28,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
 from math import inf, log, nan
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dcem.estimation.influence import People, Statistic, Z, critical_value
+from dcem.estimation.evaluator import Evaluator
+from dcem.estimation.influence import People, Statistic, Z, critical_value, differences
 from dcem.estimation.outcomes import Unseen, uncertain
 from dcem.estimation.overlap import group_masks
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
-from dcem.table.labels import SelectiveLabels
 
 if TYPE_CHECKING:
     from dcem.audit.results import Prevalence
@@ -81,38 +80,28 @@ class PrevalenceSensitivity:
 
 
 def prevalence_sensitivity(
-    problem: SelectiveLabels,
-    people: People,
-    unseen: Unseen,
-    lacking: Mapping[str, str],
-    prevalence: tuple[Prevalence, ...],
-    within: np.ndarray,
-    centre: Unseen | None = None,
-    gammas: np.ndarray = GAMMAS,
+    judge: Evaluator, prevalence: tuple[Prevalence, ...]
 ) -> PrevalenceSensitivity:
     """Prevalence of everybody and of every group along gamma, and where their order may turn.
 
-    Of the people `within` reach of the tests [n]: at a gamma of 1 it is the doubly robust estimate.
-    `lacking` says of each part why nothing can be estimated, or nothing.
-    `centre` are the outcomes that the adversary starts from, if not those at a gamma of 1.
+    Of the people within reach of the tests: at a gamma of 1 it is the doubly robust estimate. The
+    adversary starts from the outcomes that known rates ask for.
     """
-    centre = unseen if centre is None else centre
+    people, within, centre = judge.people, judge.reach.within, judge.unseen
     fixed = centre.known.met if centre.known is not None else frozenset()
-    masks = {name: mine & within for name, mine in group_masks(problem).items()}
+    masks = {name: mine & within for name, mine in group_masks(judge.problem).items()}
     limits = {item.group: item.bounds for item in prevalence}
 
     def at(gamma: float, mine: np.ndarray) -> Estimate:
         # with the interval that the same number has elsewhere; beyond 0 and 1 it is cut off
-        found = prevalence_at(people, unseen, gamma, mine)
-        return found.estimate(
-            problem.person, share=True, corrected=not 0 < found.value < 1
-        ).clipped()
+        found = prevalence_at(people, judge.unseen_alike, gamma, mine)
+        return found.estimate(judge.person, share=True, corrected=not 0 < found.value < 1).clipped()
 
     curves = {
-        name: curve(partial(at, mine=mine), gammas, limits[name], lacking[name])
+        name: curve(partial(at, mine=mine), limits[name], judge.lacking("dr", name))
         for name, mine in masks.items()
     }
-    groups = [p for p in prevalence if p.group != EVERYBODY and not lacking[p.group]]
+    groups = [p for p in prevalence if p.group != EVERYBODY and not judge.lacking("dr", p.group)]
     usable = [p for p in groups if p.doubly_robust.estimable]
     if len(usable) >= 2:
         usable.sort(key=lambda p: p.doubly_robust.value)
@@ -142,13 +131,13 @@ def prevalence_sensitivity(
             gap,
             people,
             f"the outcome is more common in group {most} than in group {least}",
-            reach=critical_value(people, pairs(at_one)),
+            reach=critical_value(people, differences(at_one)),
         )
     else:
         breakdown = _against_tested(
-            people, centre, within, lacking[EVERYBODY], fixed=EVERYBODY in fixed
+            people, centre, within, judge.lacking("dr"), fixed=EVERYBODY in fixed
         )
-    return PrevalenceSensitivity(gammas, curves, breakdown)
+    return PrevalenceSensitivity(GAMMAS, curves, breakdown)
 
 
 def prevalence_at(people: People, unseen: Unseen, gamma: float, mine: np.ndarray) -> Statistic:
@@ -192,23 +181,15 @@ def _against_tested(
 
 
 def curve(
-    at: Callable[[float], Estimate],
-    gammas: np.ndarray,
-    limits: tuple[float, float],
-    reason: str = "",
+    at: Callable[[float], Estimate], limits: tuple[float, float], reason: str = ""
 ) -> OddsRatioCurve:
-    """Estimates along gamma as arrays; NaN with the reason where there are none."""
+    """Estimates along `GAMMAS` as arrays; NaN with the reason where there are none."""
     if reason:
-        nothing = np.full(len(gammas), nan)
+        nothing = np.full(len(GAMMAS), nan)
         return OddsRatioCurve(nothing, nothing, nothing, limits, reason)
-    points = [at(float(gamma)) for gamma in gammas]
+    points = [at(float(gamma)) for gamma in GAMMAS]
     value, low, high = np.array([(one.value, one.low, one.high) for one in points]).T
     return OddsRatioCurve(value, low, high, limits)
-
-
-def pairs(statistics: Mapping[str, Statistic]) -> dict[tuple[str, str], Statistic]:
-    """Differences of every two: what the best and the worst were picked from."""
-    return {(a, b): statistics[a] - statistics[b] for a, b in combinations(statistics, 2)}
 
 
 def find_breakdown(

@@ -30,7 +30,7 @@ from dcem.compare.results import (
 )
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.influence import FEWEST_TESTED, People, simultaneous
+from dcem.estimation.influence import FEWEST_TESTED, People, differences, simultaneous
 from dcem.estimation.outcomes import POPULATION, Masses
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics import absolute
@@ -109,7 +109,7 @@ class Ranks:
             return None
         best = max(known, key=lambda name: self._auc[name].value)
         # The best was picked by looking at all: every pair counts, whichever it is (Tukey).
-        pairs = {(a, b): self._auc[a] - self._auc[b] for a, b in combinations(known, 2)}
+        pairs = differences({name: self._auc[name] for name in known})
         compared = simultaneous(self._people, pairs, level=self._level)
         ahead = {}
         for (a, b), found in compared.items():

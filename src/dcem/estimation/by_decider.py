@@ -48,7 +48,7 @@ from scipy.stats import norm
 
 from dcem.estimation.influence import FEWEST_PEOPLE, People, Statistic
 from dcem.estimation.instrument import Ends, Instrument
-from dcem.estimation.measures import auc
+from dcem.estimation.measures import auc, highest_first
 from dcem.estimation.outcomes import Masses, uncertain
 from dcem.estimation.ranking import RankedScore
 from dcem.metrics.estimate import Estimate
@@ -237,15 +237,12 @@ def _kept(instrument: Instrument, people: People, score: np.ndarray, tests: Stat
     """Found per person if the level of the most tests keeps those of the highest scores."""
     weight = people.weight * instrument.stands_for[:, -1]
     total, tested = weight.sum(), weight * instrument.tested
-    values, place = np.unique(-score, return_inverse=True)
-    mass = np.bincount(place, tested, minlength=len(values))
-    before = np.cumsum(mass) - mass
     room = tests.value * total
-    kept = np.clip((room - before) / np.where(mass == 0, 1, mass), 0, 1)[place]
+    before, kept = highest_first(score, tested, room)
     positive = tested * instrument.y
     value = float(positive @ kept / total)
     # The cut moves with the number of tests; what it then gains is what is found around it.
-    near = np.abs(before[place] - room) <= 0.1 * tested.sum()
+    near = np.abs(before - room) <= 0.1 * tested.sum()
     around = float(positive[near].sum() / max(tested[near].sum(), 1e-12))
     influence = positive * kept - value * weight - around * (tested * kept - tests.value * weight)
     return Statistic(value, influence / total + around * tests.influence)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import inf, isfinite, nan, sqrt
 from typing import TypeVar
 
@@ -163,6 +164,20 @@ def of_people(influence: np.ndarray, person: np.ndarray) -> np.ndarray:
     """Influences of people, from those of their rows; what stands behind the rows stays."""
     rows = len(person)
     return np.append(np.bincount(person, influence[:rows]), influence[rows:])
+
+
+def covariance(influences: np.ndarray, person: np.ndarray | None) -> np.ndarray:
+    """Of numbers with these influences [numbers, n]; those of a person add up."""
+    if person is not None:
+        influences = np.stack([of_people(one, person) for one in influences])
+    return np.asarray(influences @ influences.T)
+
+
+def correlated(influences: np.ndarray, person: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """The correlation of numbers with these influences [numbers, n], and the size of each."""
+    joint = covariance(influences, person)
+    size = np.sqrt(np.diag(joint))
+    return joint / np.outer(size, size), size
 
 
 def _same_length(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -316,6 +331,28 @@ def against_others(people: People, statistics: Mapping[str, Statistic]) -> dict[
     return {name: simultaneous(people, {name: one})[name] for name, one in statistics.items()}
 
 
+def differences(statistics: Mapping[str, Statistic]) -> dict[tuple[str, str], Statistic]:
+    """Differences of every two: what the best and the worst were picked from."""
+    return {(a, b): statistics[a] - statistics[b] for a, b in combinations(statistics, 2)}
+
+
+def most_and_least(statistics: Mapping[str, Statistic]) -> tuple[str, str] | None:
+    """Which is the largest and which the smallest, if there are two."""
+    ordered = sorted(statistics, key=lambda name: -statistics[name].value)
+    return (ordered[0], ordered[-1]) if len(ordered) > 1 else None
+
+
+def widest_gap(
+    people: People, statistics: Mapping[str, Statistic]
+) -> tuple[tuple[str, str] | None, float]:
+    """The largest and the smallest, and the p-value of no difference, corrected for all pairs."""
+    pair = most_and_least(statistics)
+    if pair is None:
+        return None, nan
+    found = simultaneous(people, differences(statistics))
+    return pair, (found.get(pair) or found[pair[::-1]]).p_value
+
+
 def critical_value(people: People, statistics: Mapping[Key, Statistic]) -> float:
     """How many standard errors the largest of several differences has to be away from zero."""
     usable = _usable(people, statistics)
@@ -341,11 +378,7 @@ def _largest_by_chance(
     rows = np.stack(
         [np.pad(one.influence, (0, longest - len(one.influence))) for one in statistics.values()]
     )
-    if people.person is not None:
-        rows = np.stack([of_people(row, people.person) for row in rows])
-    covariance = rows @ rows.T
-    scale = np.sqrt(np.diag(covariance))
-    correlation = covariance / np.outer(scale, scale)
+    correlation, _ = correlated(rows, people.person)
     values, vectors = np.linalg.eigh(correlation)
     root = vectors * np.sqrt(np.maximum(values, 0))
     normal = np.random.default_rng(0).standard_normal((draws, len(values)))
@@ -396,10 +429,8 @@ def clustered_covariance(
     pull: np.ndarray, curvature: np.ndarray, person: np.ndarray | None = None
 ) -> np.ndarray:
     """The covariance [p, p] of coefficients with these pulls [n, p]; those of a person add up."""
-    if person is not None:
-        pull = np.stack([of_people(column, person) for column in pull.T], axis=1)
     bread = np.linalg.inv(curvature)
-    return bread @ (pull.T @ pull) @ bread
+    return bread @ covariance(pull.T, person) @ bread
 
 
 def kish(weights: np.ndarray) -> float:

@@ -117,14 +117,10 @@ def precision_at_capacity(score: np.ndarray, masses: Masses, capacity: float) ->
     of the people around it.
     """
     v, p = masses.total, masses.positive
-    place, n_places = _places(-score)
-    mass = np.bincount(place, v, minlength=n_places)
     room = capacity * v.sum()
-    before = np.cumsum(mass) - mass
-    taken = np.clip((room - before) / np.where(mass == 0, 1, mass), 0, 1)[place]
+    before, taken = highest_first(score, v, room)
     value = float(p @ taken / room)
-    middle = before[place] / v.sum()
-    near = np.abs(middle - capacity) <= max(0.05, 0.25 * capacity)
+    near = np.abs(before / v.sum() - capacity) <= max(0.05, 0.25 * capacity)
     near_mass = v[near].sum()
     at_boundary = p[near].sum() / near_mass if near_mass > 0 else value
     influence = p * taken - at_boundary * (v * taken - capacity * v) - value * capacity * v
@@ -221,6 +217,20 @@ WHEN_ACTING = {
     "precision": Measure("precision", "acted on", precision),
     "share_acted_on": Measure("share of people acted on", "everybody", share_acted_on),
 }
+
+
+def highest_first(
+    score: np.ndarray, mass: np.ndarray, room: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The mass of higher scores, and the share taken of each row [n], if so much is taken in all.
+
+    Rows of one score are taken alike.
+    """
+    place, n_places = _places(-score)
+    here = np.bincount(place, mass, minlength=n_places)
+    before = np.cumsum(here) - here
+    taken = np.clip((room - before) / np.where(here == 0, 1, here), 0, 1)
+    return before[place], taken[place]
 
 
 def _places(score: np.ndarray) -> tuple[np.ndarray, int]:
