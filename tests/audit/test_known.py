@@ -68,6 +68,16 @@ def test_a_stated_rate_of_a_group_that_is_withheld_stays_in_the_table():
     assert set(keys(masked)["known-rate"].values["rates"]) == {"<65", "65+"}
 
 
+def test_equal_stated_rates_are_not_a_difference():
+    """The models meet both to ten decimals, and a difference of the eleventh is not one."""
+    found = audited((("<65", 0.3), ("65+", 0.3)), ratio=1.0)
+    assert found.prevalence_sensitivity.breakdown.with_interval == 1
+    assert "holds-anyway" not in keys(found)
+    assert not found.test_errors.p_value < 0.05
+    stated = audited((("<65", 0.28), ("65+", 0.32)), ratio=1.0)  # what is stated still is
+    assert "more common in group 65+" in keys(stated)["holds-anyway"].headline
+
+
 def test_a_rate_that_agrees_says_what_would_have_been_noticed():
     plain = audited(ratio=1.0)
     found = audited(round(plain.prevalence[0].doubly_robust.value, 3), ratio=1.0)

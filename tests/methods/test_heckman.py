@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal, norm
 
 import dcem
 from dcem import methods
-from dcem.methods.heckman import bivariate, likelihood
+from dcem.methods.heckman import Likelihood, bivariate
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
 
@@ -56,7 +56,7 @@ def test_the_likelihood_is_an_integral_over_the_unrecorded_cause(rates):
     y, share = y_obs[seen], np.random.default_rng(0).random(60)
     share /= share.sum()
     given = None if rates is None else np.tile(rates, (len(y), 1))
-    loss = likelihood(rows, rows[seen][:, :3], y, seen, share, given)
+    loss = Likelihood(rows, rows[seen][:, :3], y, seen, share, given)
     at = np.array([-0.5, 0.9, 0.2, 0.1, -0.6, 0.2, 0.8, np.arctanh(-0.4)])
     u = np.linspace(-9, 9, 40_001)
     mass = norm.pdf(u) * (u[1] - u[0])
@@ -177,3 +177,20 @@ def test_roles_of_a_problem_are_excluded_variables():
         SelectiveLabels.from_arrays(
             X, y_obs, feature_names=["income", "age", "queue"], testing_only=["quue"]
         )
+
+
+def test_repeated_rows_tell_nothing_new():
+    X, _, y_obs = world(-0.3, 800)
+    twice = np.r_[: len(X), : len(X)]
+
+    def fitted(rows, **given):
+        problem = SelectiveLabels.from_arrays(
+            X[rows], y_obs[rows], feature_names=list("abq"), testing_only=["q"], **given
+        )
+        return methods.make("heckman", random_state=0, penalty=0.0).fit_problem(problem)
+
+    once, again = fitted(slice(None)), fitted(twice, id=twice)
+    assert again.p_value_ == pytest.approx(once.p_value_, rel=0.02)
+    assert fitted(twice).p_value_ < 0.5 * once.p_value_
+    counted = fitted(slice(None), weight=np.full(len(X), 3.0))
+    assert counted.p_value_ == pytest.approx(once.p_value_, rel=1e-3)

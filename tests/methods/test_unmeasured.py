@@ -7,7 +7,7 @@ from scipy.special import ndtr
 
 import dcem
 from dcem import methods
-from dcem.methods.heckman import likelihood
+from dcem.methods.heckman import Likelihood
 from dcem.methods.unmeasured import known_means, posterior
 from dcem.table.labels import SelectiveLabels
 
@@ -33,7 +33,7 @@ def test_its_posterior_is_a_plain_sum_over_the_unmeasured_cause():
     rows, seen = np.column_stack([np.ones(50), X]), problem.tested
     share, spread = np.full(50, 1 / 50), np.array([np.inf, 2, 2, 2, np.inf, 2, 2, 2, 1.0])
     known = known_means(problem, rows, share)
-    loss = posterior(likelihood(rows, rows[seen], result[seen], seen, share), known, spread, 50)
+    loss = posterior(Likelihood(rows, rows[seen], result[seen], seen, share), known, spread, 50)
     at = np.array([-0.5, 0.9, 0.2, 0.1, 0.1, -0.6, 0.2, 0.8, np.arctanh(0.4)])
     # the cause z moves both equations by sqrt(.4); what is left of either is independent
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
@@ -100,3 +100,21 @@ def test_nothing_known_is_said():
     X, result, *_ = world(n=400)
     with pytest.warns(match="State one"):
         fitted(X, result)
+
+
+def test_rows_of_a_person_tell_no_more_than_the_person():
+    """Each row twice: without people the intervals shrink, with them they stay."""
+    X, result, y, _ = world(n=900)
+    twice = np.r_[: len(X), : len(X)]
+
+    def widths(rows, **given):
+        problem = SelectiveLabels.from_arrays(
+            X[rows], result[rows], prevalence=float(y.mean()), **given
+        )
+        model = methods.make("unmeasured-cause", cause_prior=100, prior=100).fit_problem(problem)
+        low, high = model.risk_interval(X)
+        return np.ptp(np.arctanh(model.correlation_interval_)), np.mean(high - low)
+
+    once = widths(slice(None))
+    assert widths(twice, id=twice) == pytest.approx(once, rel=0.05)
+    assert max(np.divide(widths(twice), once)) < 0.8

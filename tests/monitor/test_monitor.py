@@ -73,6 +73,28 @@ def keys(found) -> set[str]:
 # -- numbers -----------------------------------------------------------------------------------
 
 
+def test_weights_count_in_both_tables_as_what_they_tell():
+    """Heavy weights make shares vary more, then as now: two tables of one world look alike."""
+    found = []
+    for seed in range(6):
+        old, new = (
+            table(400, 2 * seed + part).assign(w=np.random.default_rng(seed).lognormal(0, 1.2, 400))
+            for part in (0, 1)
+        )
+        read = read_table(old, replace(ROLES, weight="w"))
+        made = TableModel(
+            make("tested-only:linear").fit_problem(read.problem),
+            *(read.encoder, read.roles, read.source),
+        ).explained(read)
+        weight = read.problem.weights
+        size = made.baseline.effective_sample_size
+        assert size == pytest.approx(weight.sum() ** 2 / (weight @ weight))
+        again = read_table(new, made.roles_of_new, encoder=made.encoder)
+        found += [one.p_value for one in monitor_model(made, again).columns]
+    assert size < 200
+    assert np.nanmean(np.array(found) < 0.05) < 0.05
+
+
 def test_the_test_of_a_column_is_that_of_a_contingency_table():
     before, now = np.array([120, 60, 20]), np.array([90, 80, 40])
     expected = chi2_contingency(np.stack([before, now]), correction=False).pvalue

@@ -34,7 +34,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.influence import People, Statistic, Z, critical_value, differences
+from dcem.estimation.influence import (
+    ROUNDING,
+    People,
+    Statistic,
+    Z,
+    critical_value,
+    differences,
+)
 from dcem.estimation.outcomes import Unseen, uncertain
 from dcem.estimation.overlap import group_masks
 from dcem.estimation.results import EVERYBODY
@@ -213,7 +220,7 @@ def find_breakdown(
 
 def _root(f: Callable[[float], float], most: float = inf) -> float:
     """Where a falling function crosses zero, by bisection of log gamma to one per cent."""
-    if not f(1.0) > 0:
+    if not f(1.0) > ROUNDING:
         return 1.0
     low, high = 0.0, log(min(most, LARGEST))
     if f(float(np.exp(high))) > 0:

@@ -35,6 +35,7 @@ Z = float(norm.ppf(0.5 + LEVEL / 2))
 DRAWS = 20_000  # of the largest of several differences
 FEWEST_PEOPLE = 30  # a model-based number about fewer people is not estimable
 FEWEST_TESTED = THRESHOLD  # people of a class: intervals, and the privacy of the few, need as many
+ROUNDING = 1e-9  # numbers that are met by construction, as stated rates are, are off by less
 Key = TypeVar("Key", bound=Hashable)  # of a comparison: a group, or a pair of them
 
 
@@ -361,7 +362,9 @@ def critical_value(people: People, statistics: Mapping[Key, Statistic]) -> float
 
 def _usable(people: People, statistics: Mapping[Key, Statistic]) -> dict[Key, Statistic]:
     return {
-        key: one for key, one in statistics.items() if isfinite(one.value) and people.error(one) > 0
+        key: one
+        for key, one in statistics.items()
+        if isfinite(one.value) and people.error(one) > ROUNDING
     }
 
 

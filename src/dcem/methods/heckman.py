@@ -14,7 +14,8 @@ column of z, and not of x, that drives testing and has nothing to do with the ou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -78,7 +79,7 @@ class HeckmanClassifier(SelectiveClassifier):
         Of the errors, by the first member: above 0, those who were tested are worse than their
         features say; below, they are better.
     p_value_
-        Of no correlation (likelihood ratio); NaN for two-step.
+        Of no correlation (likelihood ratio, a person's rows taken together); NaN for two-step.
     strength_
         Likelihood-ratio statistic of the excluded features in the equation of who is tested; NaN
         without any.
@@ -88,7 +89,9 @@ class HeckmanClassifier(SelectiveClassifier):
     J. Heckman, "Sample selection bias as a specification error", Econometrica 1979; W. van de Ven
     and B. van Praag, "The demand for deductibles in private health insurance: a probit model with
     sample selection", Journal of Econometrics 1981; W. Greene, "Sample selection in credit-scoring
-    models", Japan and the World Economy 1998.
+    models", Japan and the World Economy 1998; J. Rao and A. Scott, "On chi-squared tests for
+    multiway contingency tables with cell proportions estimated from survey data", Annals of
+    Statistics 1984 (its p-value where people have several rows).
     """
 
     excluded: Sequence[str | int] = ()
@@ -222,7 +225,7 @@ def _estimate(
     first, _ = _probit(X, y, weight[seen], penalty * len(Z) / max(seen.sum(), 1), rates)
     start = np.concatenate([first, testing, [0.0]])
     share = weight / weight.sum()
-    loss = likelihood(Z, X, y, seen, share, rates)
+    loss = Likelihood(Z, X, y, seen, share, rates)
     ridge = np.full(len(start), penalty)
     ridge[[0, len(first)]] = 0.0
     ridge[-1] = 1 / (SPREAD**2 * len(Z))
@@ -234,42 +237,72 @@ def _estimate(
     options = {"maxiter": 1000, "ftol": 1e-12, "gtol": 1e-8}
     best = minimize(penalised, start, jac=True, method="L-BFGS-B", options=options)
     gained = 2 * len(Z) * (penalised(start)[0] - best.fun)
+    gained /= design_effect(loss.pulls(start), weight, table.person)
     whole[outcome] = best.x[: len(first)]
     return whole, float(np.tanh(best.x[-1])), float(chi2.sf(max(gained, 0.0), 1))
 
 
-def likelihood(
-    Z: np.ndarray,
-    X: np.ndarray,
-    y: np.ndarray,
-    seen: np.ndarray,
-    share: np.ndarray,
-    rates: np.ndarray | None = None,
-) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
+@dataclass(frozen=True)
+class Likelihood:
     """Mean -log P(tested, result) and its slope, at (b, c, atanh r) as one vector.
 
     `X` and results `y` are of the rows that were `seen`; each row counts by its `share`. Where a
     test errs, a result comes of either truth by its `rates`.
     """
-    if_positive, if_negative = _chances(y, rates)
-    n = X.shape[1]
 
-    def loss(at: np.ndarray) -> tuple[float, np.ndarray]:
-        h, k, r = X @ at[:n], Z @ at[n:-1], float(np.tanh(at[-1]))
+    Z: np.ndarray
+    X: np.ndarray
+    y: np.ndarray
+    seen: np.ndarray
+    share: np.ndarray
+    rates: np.ndarray | None = None
+
+    def __call__(self, at: np.ndarray) -> tuple[float, np.ndarray]:
+        """The mean, and its slope [p]."""
+        value, of_h, of_k, of_r = self._of_rows(at)
+        of_h, of_k = self.share[self.seen] * of_h, self.share * of_k
+        slope = [of_h @ self.X, of_k @ self.Z, [self.share[self.seen] @ of_r]]
+        return float(self.share @ value), np.concatenate(slope)
+
+    def pulls(self, at: np.ndarray) -> np.ndarray:
+        """The slope of each row by itself [n, p]."""
+        _, of_h, of_k, of_r = self._of_rows(at)
+        found = np.zeros((len(self.Z), len(at)))
+        found[self.seen, : self.X.shape[1]] = of_h[:, None] * self.X
+        found[:, self.X.shape[1] : -1] = of_k[:, None] * self.Z
+        found[self.seen, -1] = of_r
+        return found
+
+    def _of_rows(self, at: np.ndarray) -> tuple[np.ndarray, ...]:
+        """-log P of each row [n], and its slopes in x'b [seen], z'c [n] and atanh r [seen]."""
+        n, seen = self.X.shape[1], self.seen
+        if_positive, if_negative = _chances(self.y, self.rates)
+        h, k, r = self.X @ at[:n], self.Z @ at[n:-1], float(np.tanh(at[-1]))
         both, dh, dk, dr = bivariate(h, k[seen], r)
-        density = _density(k[seen])
         p = if_positive * both + if_negative * np.maximum(ndtr(k[seen]) - both, 0)
         p = np.maximum(p, SMALLEST)
-        w = share[seen] / p
-        value = -share[seen] @ np.log(p) - share[~seen] @ log_ndtr(-k[~seen])
-        tells = if_positive - if_negative
-        of_k = np.empty(len(k))
-        of_k[seen] = -w * (tells * dk + if_negative * density)
-        of_k[~seen] = share[~seen] * np.exp(_log_density(k[~seen]) - log_ndtr(-k[~seen]))
-        of_r = -(w * tells) @ dr * (1 - r**2)
-        return float(value), np.concatenate([-(w * tells * dh) @ X, of_k @ Z, [of_r]])
+        tells = (if_positive - if_negative) / p
+        value, of_k = np.empty((2, len(k)))
+        value[seen], value[~seen] = -np.log(p), -log_ndtr(-k[~seen])
+        of_k[seen] = -tells * dk - if_negative * _density(k[seen]) / p
+        of_k[~seen] = np.exp(_log_density(k[~seen]) - log_ndtr(-k[~seen]))
+        return value, -tells * dh, of_k, -tells * dr * (1 - r**2)
 
-    return loss
+
+def design_effect(pulls: np.ndarray, weight: np.ndarray, person: np.ndarray | None) -> float:
+    """By how much the likelihood ratio of the last parameter is too large.
+
+    It takes rows for independent and equally telling. People with several rows, and weights, make
+    it vary as much more as the last slope does, what the others explain of it removed (Rao and
+    Scott 1984). 1 where every row is a person and counts alike.
+    """
+    weight = weight / weight.mean()
+    others, last = pulls[:, :-1], pulls[:, -1]
+    curvature = np.linalg.pinv((others * weight[:, None]).T @ others, hermitian=True)
+    left = last - others @ (curvature @ (others.T @ (weight * last)))
+    own = weight * left
+    together = own if person is None else np.bincount(person, own)
+    return float(together @ together / (own @ left))
 
 
 def bivariate(h: np.ndarray, k: np.ndarray, r: float) -> tuple[np.ndarray, ...]:

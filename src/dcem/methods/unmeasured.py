@@ -7,7 +7,8 @@ Balachandar, Garg and Pierson show that two kinds of knowledge hold it: how comm
 (*prevalence constraint*), and which features matter for one equation alone (*expertise
 constraint*). Both are priors here: the mean risk of the table is normal around the known rate, and
 coefficients that somebody rules out are 0. What is reported is the most probable set of parameters,
-and intervals from the curvature there (Laplace): no sampler is needed.
+and intervals from the curvature there (Laplace), wider where people have several rows: no sampler
+is needed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from scipy.special import ndtr
 
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared
-from dcem.methods.heckman import likelihood, named_columns
+from dcem.methods.heckman import Likelihood, named_columns
 from dcem.methods.support import with_group
 from dcem.table.known import Z, concerned
 from dcem.table.labels import SelectiveLabels
@@ -101,13 +102,15 @@ class UnmeasuredCauseClassifier(SelectiveClassifier):
         seen, share = table.tested > 0, table.weight.astype(float) / table.weight.sum()
         X = rows[:, of_outcome]
         # prior standard deviations: none of the intercepts, and that of the cause
-        prior = np.full(X.shape[1] + tested_by.shape[1] + 1, self.prior)
+        prior = np.full(X.shape[1] + tested_by.shape[1] + 1, float(self.prior))
         prior[[0, X.shape[1]]], prior[-1] = np.inf, self.cause_prior
         rates = table.sample(seen).rates
-        of_tested = likelihood(tested_by, X[seen], table.y[seen], seen, share, rates)
+        of_tested = Likelihood(tested_by, X[seen], table.y[seen], seen, share, rates)
         loss = posterior(of_tested, known_means(problem, X, share), prior, len(table))
         best = _lowest(loss, X.shape[1] + tested_by.shape[1])
         spread = np.linalg.pinv(_curvature(loss, best) * len(table), hermitian=True)
+        more = variance_beyond_rows(of_tested.pulls(best), table.weight, table.person)
+        spread = spread + spread @ more @ spread
         at, own = np.flatnonzero(of_outcome), X.shape[1]
         self.coefficients_ = np.zeros(rows.shape[1])
         self.coefficients_[at] = best[:own]
@@ -169,7 +172,7 @@ def known_means(
     """Whose mean risk is known, for `posterior`.
 
     The people of the table are a sample of those whom the rate is of: its error is that of the
-    stated rate and of a mean over so many.
+    stated rate and of a mean over so many; the rows of a person are taken for one.
     """
     found = []
     for one in problem.known_prevalence:
@@ -177,9 +180,25 @@ def known_means(
         if not share[mine].sum() > 0:
             continue
         part = share[mine] / share[mine].sum()
-        sampled = one.value * (1 - one.value) * float(part @ part)
+        counts = np.bincount(problem.person[mine], part)
+        sampled = one.value * (1 - one.value) * float(counts @ counts)
         found.append((X[mine], part, one.value, float(np.sqrt(one.error**2 + sampled))))
     return found
+
+
+def variance_beyond_rows(
+    pulls: np.ndarray, weight: np.ndarray, person: np.ndarray | None
+) -> np.ndarray:
+    """What people with several rows, and weights, add to the variance of the slope [p, p].
+
+    The curvature knows it as if rows were independent and counted alike; 0 where they do.
+    """
+    weight = weight / weight.mean()
+    own = pulls * weight[:, None]
+    together = own
+    if person is not None:
+        together = np.stack([np.bincount(person, column) for column in own.T], axis=1)
+    return np.asarray(together.T @ together - own.T @ pulls)
 
 
 def _lowest(loss: LossAndSlope, n: int) -> np.ndarray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from scipy.special import expit
 
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.influence import People, Z, clustered_covariance, logistic
+from dcem.estimation.influence import People, Z, clustered_covariance, kish, logistic
 from dcem.estimation.overlap import group_masks
 from dcem.estimation.periods import latest_rows
 from dcem.estimation.results import EVERYBODY, WITHHELD
@@ -95,6 +96,7 @@ class Baseline:
     judged: Judged | None = None
     # how uncertain its mean risk and its calibration slope are: it was fitted to a sample
     doubt: Mapping[str, float] = field(default_factory=dict)
+    effective_sample_size: float = nan  # people who would tell as much if all counted alike
 
     @classmethod
     def of(
@@ -129,6 +131,7 @@ class Baseline:
             prevalence=known["prevalence"],
             stated=known_words(problem.known_prevalence),
             doubt=_doubt(problem, score, evaluator),
+            effective_sample_size=kish(np.bincount(problem.person, counted_once(problem))),
         )
 
     def expected(

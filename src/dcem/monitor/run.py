@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from math import nan
+from math import isnan, nan
 from typing import Any
 
 import numpy as np
@@ -195,7 +195,9 @@ def _column_changes(then: Baseline, new: NewRows, encoder: Encoder) -> tuple[Col
     problem = new.problem
     weight, person = counted_once(problem), problem.person
     everybody = len(np.unique(person))
-    sizes = float(then.people), kish(np.bincount(person, weight))
+    size = then.effective_sample_size
+    size = float(then.people) if isnan(size) else size
+    sizes = size, kish(np.bincount(person, weight))
     own = {encoding.name: (encoding, X) for encoding, X in column_features(encoder, problem.X)}
     asked = []
     for bins in then.columns:
