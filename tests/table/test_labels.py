@@ -328,3 +328,11 @@ def test_a_column_of_text_is_refused_with_a_way_out() -> None:
     frame = pd.DataFrame({"ward": ["ICU", "ER"] * 4, "ill": [0.0, 1.0, None, 1.0] * 2})
     with pytest.raises(InputError, match=r"'ward'.*dcem\.read_table"):
         SelectiveLabels.from_frame(frame, label="ill")
+
+
+@pytest.mark.parametrize(
+    ("rows", "extent"), [([0, 1], "everybody"), ([1, 2], "some"), ([2], "nobody")]
+)
+def test_the_extent_of_testing(rows, extent) -> None:
+    people = SelectiveLabels.from_arrays(np.zeros((3, 1)), np.array([0, 1, np.nan]))
+    assert people.subset(np.array(rows)).extent == extent

@@ -18,12 +18,18 @@ UNEQUAL = 0.1  # difference in that share between groups
 
 
 def find_bounds(
-    judge: Evaluator, sources: Sequence[str], gamma: float, threshold: float | None
-) -> Bounds:
-    """For whom a decision holds at the stated strength, and how strong measured columns are."""
-    nuisances, unseen = judge.nuisances, judge.unseen
-    columns = strengths_of_columns(judge.problem.X, sources, nuisances.testing, unseen.risk)
-    return bound_table(judge, gamma, threshold, columns)
+    judge: Evaluator, sources: Sequence[str], gamma: float | None, threshold: float | None
+) -> tuple[Bounds | None, str]:
+    """For whom a decision holds at the stated strength, if one is; or why nobody can tell."""
+    problem = judge.problem
+    if gamma is None:
+        return None, ""
+    if problem.extent != "some":
+        return None, f"{problem.extent} is tested"
+    if why := judge.lacking("dr"):
+        return None, why
+    columns = strengths_of_columns(problem.X, sources, judge.nuisances.testing, judge.unseen.risk)
+    return bound_table(judge, gamma, threshold, columns), ""
 
 
 def about_bounds(audit: Audit) -> Iterator[Finding]:

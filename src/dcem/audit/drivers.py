@@ -41,16 +41,18 @@ TIME = "(time)"
 def find_drivers(
     problem: SelectiveLabels,
     people: People,
-    model: CrossFit,
-    target: np.ndarray,
-    among: np.ndarray,
     sources: Sequence[str],
     rng: np.random.Generator,
+    model: CrossFit | None,
+    target: np.ndarray,
+    among: np.ndarray,
 ) -> tuple[Driver, ...]:
     """Every raw column with its importance to a model of `target` [n], most important first.
 
-    It is judged on the rows `among` [n] whose target is known.
+    It is judged on the rows `among` [n] whose target is known. Without a model, nothing is said.
     """
+    if model is None:
+        return ()
     features = Features.of(problem)
     rows = draw_rows(np.flatnonzero(among), HELD_OUT_ROWS, rng)
     asked = _Held(model, rows, features.take(rows), people.weight[rows])

@@ -331,7 +331,7 @@ def _check_groups_alike(
         for number in np.unique(fold[mine]):
             out = mine & (fold == number)
             rest = problem.subset(mine & (fold != number))
-            if rest.tested.any() and not rest.tested.all():
+            if rest.extent == "some":
                 apart[out] = fit_found(rest, ridge=model.ridge).found(problem.subset(out))
     found = problem.y_imputed
     worse = people.mean(1000 * (log_loss(found, predicted) - log_loss(found, apart)))

@@ -16,7 +16,6 @@ the tested differs from that among all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import nan
 
 import numpy as np
@@ -42,6 +41,11 @@ from dcem.table.labels import SelectiveLabels
 POWER = 1.96 + 0.84  # standard errors away from 1 that are noticed with probability 0.8
 
 
+def enough_results(problem: SelectiveLabels) -> bool:
+    """Whether there are both positive and negative results to learn from."""
+    return min((problem.y_obs == 1).sum(), (problem.y_obs == 0).sum()) >= FEWEST_TESTED
+
+
 def check_independence(
     problem: SelectiveLabels, people: People, nuisances: Nuisances
 ) -> Independence:
@@ -49,6 +53,10 @@ def check_independence(
 
     The intervals of the odds ratios hold for all groups together.
     """
+    if not enough_results(problem):
+        reason = "too few positives or negatives among the tested"
+        none = dict.fromkeys(problem.group_names, Estimate(nan, reason=reason))
+        return Independence(none, dict.fromkeys(problem.group_names, nan), nan, reason)
     found, p_value, reason = _log_odds_ratios(problem, people, nuisances)
     each = {kind: _log_odds_ratios(problem, people, one)[1] for kind, one in nuisances.each.items()}
     shifts = {name: one for name, one in found.items() if isinstance(one, Statistic)}
@@ -127,11 +135,3 @@ def _jointly(people: People, scores: list[np.ndarray]) -> tuple[float, str]:
     rank = int(np.linalg.matrix_rank(correlation, tol=1e-3, hermitian=True))
     statistic = float(total @ np.linalg.pinv(correlation, rcond=1e-3, hermitian=True) @ total)
     return float(chi2.sf(statistic, rank)), ""
-
-
-def no_test(problem: SelectiveLabels, reason: str) -> Independence:
-    """The answer where the question cannot be asked."""
-    nothing: Mapping[str, Estimate] = {
-        name: Estimate(nan, reason=reason) for name in problem.group_names
-    }
-    return Independence(nothing, dict.fromkeys(problem.group_names, nan), nan, reason)

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from dcem.audit.independence import check_independence
+from dcem.audit.independence import check_independence, enough_results
 from dcem.audit.remedies import audit_finding, each_named, points_of
 from dcem.audit.results import CLEAR_P, FAR_RATIO, Audit, OverTime, Period, TestingRate
 from dcem.audit.testing import testing_rates
 from dcem.estimation.findings import Finding
-from dcem.estimation.influence import FEWEST_TESTED, People
+from dcem.estimation.influence import People
 from dcem.estimation.nuisances import Nuisances
 from dcem.estimation.overlap import group_masks
 from dcem.estimation.periods import late_results, periods
@@ -50,7 +50,7 @@ def over_time(problem: SelectiveLabels, people: People, fit: Callable[..., Nuisa
     by_group = [_period(problem, people, start, code == i) for i, start in enumerate(begins)]
     shown = [period for whom in zip(*by_group, strict=True) for period in whom]
     found = OverTime(*period(problem.time), tuple(shown), (), None, (), late)
-    if not problem.tested.any() or problem.tested.all():
+    if problem.extent != "some":
         return found
 
     def asked_of(codes: np.ndarray, names: tuple[str, ...]) -> SelectiveLabels:
@@ -70,12 +70,10 @@ def over_time(problem: SelectiveLabels, people: People, fit: Callable[..., Nuisa
         names = tuple(f"from {start}" for start in _begin(problem, starts))
         asked = replace(asked_of(code, names), time=None)
         fitted = fit(asked, about=PERIOD)
-        outcomes = problem.y_obs[problem.tested]
-        enough = min((outcomes == 1).sum(), (outcomes == 0).sum()) >= FEWEST_TESTED
         found = replace(
             found,
             testing=_without_counts(testing_rates(asked, people, fitted)),
-            outcome=check_independence(asked, people, fitted) if enough else None,
+            outcome=check_independence(asked, people, fitted) if enough_results(asked) else None,
         )
     if problem.id is not None:
         known = earlier_results(problem.person, problem.time, problem.tested, problem.y_obs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,13 @@ from dcem.audit.bounds import find_bounds
 from dcem.audit.deciders import audit_deciders, decider_steps
 from dcem.audit.drivers import HELD_OUT_ROWS, find_drivers
 from dcem.audit.errors import test_errors
-from dcem.audit.independence import check_independence, no_test
+from dcem.audit.independence import check_independence, enough_results
 from dcem.audit.known import known_rates, tightened
 from dcem.audit.model_checks import calibrate, models_leave
 from dcem.audit.over_time import EARLIER, PERIOD, over_time
 from dcem.audit.performance import performance_sensitivity
 from dcem.audit.prevalence import hidden_gap, preference, prevalences, tests_needed
-from dcem.audit.results import Audit, Driver, GroupCounts
+from dcem.audit.results import Audit, GroupCounts
 from dcem.audit.sensitivity import prevalence_sensitivity
 from dcem.audit.testing import missing_by_testing, risk_curves, testing_rates
 from dcem.audit.unmeasured import testing_sensitivity
@@ -33,7 +34,7 @@ from dcem.estimation.cross_fitting import (
 )
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds, usual_folds
-from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People
+from dcem.estimation.influence import FEWEST_PEOPLE, People
 from dcem.estimation.nuisance_learners import candidate_models
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
 from dcem.estimation.outcomes import true_risk
@@ -106,9 +107,7 @@ def audit_labels(
     rng = np.random.default_rng(random_state)
     sources = list(problem.feature_names if sources is None else sources)
     tested = problem.tested
-    varies = bool(tested.any() and not tested.all())
-    outcomes = problem.y_obs[tested]
-    enough = min((outcomes == 1).sum(), (outcomes == 0).sum()) >= FEWEST_TESTED
+    varies, enough = problem.extent == "some", enough_results(problem)
     n_folds = usual_folds(problem)
     fold = person_folds(problem, n_folds, rng)
 
@@ -125,11 +124,6 @@ def audit_labels(
     people = judge.people
     counts, total = count_groups(problem, people)
     progress("estimating")
-    independence = None
-    if grouped and enough:
-        independence = check_independence(problem, people, nuisances)
-    elif grouped:
-        independence = no_test(problem, "too few positives or negatives among the tested")
     overlap = judge.reach.overlap if varies else {}
     # What is scored and drawn is the risk that the features show; the group may differ in it.
     risk = nuisances.outcome_alone
@@ -147,15 +141,11 @@ def audit_labels(
     deciders = None
     if problem.decider is not None and varies and enough:
         deciders = audit_deciders(judge, risk, rng, progress=progress, **models)
-    drivers: tuple[Driver, ...] = ()
-    if nuisances.testing_model is not None:
-        progress("asking what drives testing")
-        everybody = np.ones(len(problem), bool)
-        drivers = find_drivers(
-            problem, people, nuisances.testing_model, tested, everybody, sources, rng
-        )
+    progress("asking what drives testing")
+    ask = partial(find_drivers, problem, people, sources, rng)
+    drivers = ask(nuisances.testing_model, tested, np.ones(len(problem), bool))
     progress("trying what nobody measured")
-    of_testing = of_prevalence = of_performance = limits = None
+    of_testing = of_prevalence = of_performance = None
     if nuisances.membership is not None and varies:
         of_testing = testing_sensitivity(problem, people, rates, nuisances, sources, rng)
     unseen = judge.unseen_alike if varies and enough else None
@@ -163,18 +153,8 @@ def audit_labels(
         of_prevalence = prevalence_sensitivity(judge, prevalence)
         scored = "the model of what a test would show"
         of_performance = performance_sensitivity(judge, risk, scored)
-        if bounds is not None and not overlap[EVERYBODY].reason:
-            limits = find_bounds(judge, sources, bounds, threshold)
-    outcome_drivers: tuple[Driver, ...] = ()
-    if nuisances.outcome_model is not None and enough:
-        outcome_drivers = find_drivers(
-            problem, people, nuisances.outcome_model, problem.y_imputed, tested, sources, rng
-        )
-    extent = "some" if varies else "everybody" if tested.all() else "nobody"
-    no_limits = ""
-    if bounds is not None and limits is None:
-        no_limits = "" if varies else f"{extent} is tested"
-        no_limits = no_limits or judge.lacking("dr") or "too few were tested"
+    limits, no_limits = find_bounds(judge, sources, bounds, threshold)
+    outcome_drivers = ask(nuisances.outcome_model if enough else None, problem.y_imputed, tested)
     cross_fitted = (
         f"cross-fitted on {n_folds} parts of the people, each fitted to at most {max_rows:,} "
         "rows; every row predicted by a model that has not seen its person"
@@ -182,7 +162,7 @@ def audit_labels(
     said_to_drive = zip(problem.feature_names, sources, strict=True)
     return with_conclusions(
         Audit(
-            extent=extent,
+            extent=problem.extent,
             counts=counts,
             total=total,
             testing=rates,
@@ -193,7 +173,7 @@ def audit_labels(
             calibration=calibrate(problem, people, nuisances.testing) if varies else None,
             yields=yields(problem, people, nuisances.testing if varies else None),
             prevalence=prevalence,
-            independence=independence,
+            independence=check_independence(problem, people, nuisances) if grouped else None,
             testing_sensitivity=of_testing,
             prevalence_sensitivity=of_prevalence,
             performance_sensitivity=of_performance,

@@ -37,9 +37,8 @@ def first_look(problem: SelectiveLabels) -> FirstLook:
     some = problem.subset(within_budget(problem, ROWS, 0))
     fold = person_folds(some, FOLDS, 0)
     found = fit_nuisances(some, fold, 0, groups=True, outcomes=False)
-    varies = bool(some.tested.any() and not some.tested.all())
     reach = None
-    if varies:
+    if some.extent == "some":
         reach = overlap.assess(some, found.testing, found.testing_each.values(), known=found.known)
     testing = [report.auc for report in found.reports if report.name == "who is tested"]
     return FirstLook(

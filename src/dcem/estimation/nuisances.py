@@ -109,7 +109,7 @@ def fit_nuisances(
     rng = np.random.default_rng(random_state)
     fit: Any = partial(cross_fit, problem, fold=fold, random_state=rng, **models)
     testing = outcome = member = None
-    if tested.any() and not tested.all():
+    if problem.extent == "some":
         who = "who is found" if problem.positives_only else "who is tested"
         testing = fit(who, features, tested)
     if outcomes and len(np.unique(seen)) == 2:

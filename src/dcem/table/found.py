@@ -108,7 +108,7 @@ def with_weight(problem: SelectiveLabels) -> SelectiveLabels:
     if problem.weight is None or (problem.weight > 0).all():
         return problem
     kept = problem.subset(problem.weight > 0)
-    if not kept.tested.any() or kept.tested.all():
+    if kept.extent != "some":
         raise InputError(
             "The weight is 0 for everybody who was found, or for everybody else. Rows without "
             "weight teach nothing."

@@ -375,6 +375,11 @@ class SelectiveLabels:
         return self.tested if self.awaited is None else self.tested | self.awaited
 
     @property
+    def extent(self) -> str:
+        """Who was tested: "nobody", "everybody" or "some"."""
+        return "everybody" if self.tested.all() else "some" if self.tested.any() else "nobody"
+
+    @property
     def n_groups(self) -> int:
         """Number of group levels, empty ones included."""
         return len(self.group_names)

@@ -24,7 +24,6 @@ from dcem.table.messages import InputError, rows_text
 from dcem.table.read import read_whole
 from dcem.table.roles import Roles
 
-NEVER, NEGATIVE, POSITIVE = range(3)
 HISTORY = ("not tested before", "last result negative", "last result positive")
 
 
