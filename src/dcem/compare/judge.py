@@ -336,9 +336,7 @@ def _calibration_error(
         return drawn
 
     noise = np.stack([resampled() for _ in range(n_resamples)]) - seen
-    low, high = absolute.size_limits(seen, noise, noise, absolute.size(noise), evaluator.level)
-    value = absolute.debiased_size(seen, noise)
-    return Estimate(value, min(low, value), high)
+    return absolute.debiased(seen, noise, evaluator.level)
 
 
 def _calibration_points(

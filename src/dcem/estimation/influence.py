@@ -23,10 +23,10 @@ from math import inf, isfinite, nan, sqrt
 from typing import TypeVar
 
 import numpy as np
-from scipy.special import expit, logit, stdtrit
+from scipy.special import expit, stdtrit
 from scipy.stats import norm
 
-from dcem.metrics.estimate import Estimate
+from dcem.metrics.estimate import Estimate, share_interval
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.labels import SelectiveLabels
 
@@ -109,9 +109,7 @@ class Statistic:
         left = min(left, behind - 1) if share and behind > 1 else left
         reach = students(left, level) * error
         if share:
-            reach /= self.value * (1 - self.value)
-            middle = logit(self.value)
-            return Estimate(self.value, float(expit(middle - reach)), float(expit(middle + reach)))
+            return Estimate(self.value, *share_interval(self.value, reach))
         return Estimate(self.value, self.value - reach, self.value + reach)
 
 

@@ -21,6 +21,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dcem.metrics.estimate import Estimate
+
 
 def size(differences: np.ndarray) -> np.ndarray:
     """Mean absolute value along the last axis."""
@@ -65,9 +67,18 @@ def size_limits(
     return value * multiple(seen[None], below[None], np.ones(1), tail), high
 
 
-def debiased_size(seen: np.ndarray, noise: np.ndarray) -> float:
-    """The size of `seen` [m] without the upward push of its noise [replicates, m]."""
+def debiased(
+    seen: np.ndarray, noise: np.ndarray, level: float, chance: np.ndarray | None = None
+) -> Estimate:
+    """The size of `seen` [m] without the upward push of its `noise` [replicates, m].
+
+    `chance` [replicates, m] are differences that chance alone shows, if the noise is not such.
+    """
+    chance = noise if chance is None else chance
+    both = np.concatenate([noise, chance])
+    low, high = size_limits(seen, noise, both, size(chance), level)
     value = float(size(seen))
-    if np.mean(size(noise) >= value) >= 0.5:  # half of pure noise is as large
-        return 0.0
-    return value * multiple(seen[None], noise[None], np.ones(1), 0.5)
+    if np.mean(size(both) >= value) >= 0.5:  # half of pure noise is as large
+        return Estimate(0.0, 0.0, high)
+    value *= multiple(seen[None], both[None], np.ones(1), 0.5)
+    return Estimate(value, min(low, value), high)

@@ -38,7 +38,7 @@ from math import nan, sqrt
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit, stdtrit
+from scipy.special import stdtrit
 
 from dcem.metrics import absolute
 from dcem.metrics._inputs import (
@@ -50,7 +50,7 @@ from dcem.metrics._inputs import (
     read_rows,
 )
 from dcem.metrics._statistics import GroupedPeople, Key, Statistics
-from dcem.metrics.estimate import Estimate, GapEstimate
+from dcem.metrics.estimate import Estimate, GapEstimate, share_interval
 from dcem.metrics.gap import compare_curves
 from dcem.metrics.groups import exact_gaps
 from dcem.table.messages import InputError, formerly, notice
@@ -216,9 +216,8 @@ def _area(
     # at 0 or 1 no resample moves it; the variance of a share of so many people still does
     centre = (people * value + 0.5) / (people + 1) if value in (0.0, 1.0) else value
     spread = max(spread, sqrt(centre * (1 - centre) / people) if centre != value else 0.0)
-    reach = float(stdtrit(people - 1, (1 + level) / 2)) * spread / (centre * (1 - centre))
-    low, high = expit(logit(centre) - reach), expit(logit(centre) + reach)
-    return Estimate(value, min(float(low), value), max(float(high), value))
+    low, high = share_interval(centre, float(stdtrit(people - 1, (1 + level) / 2)) * spread)
+    return Estimate(value, min(low, value), max(high, value))
 
 
 def _turn(
@@ -265,11 +264,7 @@ def _error(
     noise = noise[~np.isnan(noise).any(axis=1)]
     if lacking or not len(noise):
         return Estimate(float(absolute.size(seen)), reason=lacking or "no resample held anybody")
-    chance = noise if chance is None else chance
-    both = np.concatenate([noise, chance])
-    low, high = absolute.size_limits(seen, noise, both, absolute.size(chance), level)
-    value = absolute.debiased_size(seen, both)
-    return Estimate(value, min(low, value), high)
+    return absolute.debiased(seen, noise, level, chance)
 
 
 def _gap_estimates(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from math import hypot, isnan, nan
 
 import numpy as np
+from scipy.special import expit, logit
 
 from dcem import text
 
@@ -64,6 +65,12 @@ class Estimate:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self})"
+
+
+def share_interval(share: float, reach: float) -> tuple[float, float]:
+    """So far below and above a share, on the log-odds scale: the ends stay within 0 and 1."""
+    middle, reach = logit(share), reach / (share * (1 - share))
+    return float(expit(middle - reach)), float(expit(middle + reach))
 
 
 @dataclass(frozen=True, repr=False)
