@@ -18,18 +18,20 @@ UNEQUAL = 0.1  # difference in that share between groups
 
 
 def find_bounds(
-    judge: Evaluator, sources: Sequence[str], gamma: float | None, threshold: float | None
+    evaluator: Evaluator, sources: Sequence[str], gamma: float | None, threshold: float | None
 ) -> tuple[Bounds | None, str]:
     """For whom a decision holds at the stated strength, if one is; or why nobody can tell."""
-    problem = judge.problem
+    problem = evaluator.problem
     if gamma is None:
         return None, ""
     if problem.extent != "some":
         return None, f"{problem.extent} is tested"
-    if why := judge.lacking("dr"):
+    if why := evaluator.lacking("dr"):
         return None, why
-    columns = strengths_of_columns(problem.X, sources, judge.nuisances.testing, judge.unseen.risk)
-    return bound_table(judge, gamma, threshold, columns), ""
+    columns = strengths_of_columns(
+        problem.X, sources, evaluator.nuisances.testing, evaluator.unseen.risk
+    )
+    return bound_table(evaluator, gamma, threshold, columns), ""
 
 
 def about_bounds(audit: Audit) -> Iterator[Finding]:

@@ -42,17 +42,17 @@ NAMED = 4  # deciders at either end who are named on a page, if they are clearly
 
 
 def audit_deciders(
-    judge: Evaluator, risk: np.ndarray, rng: np.random.Generator, **models: Any
+    evaluator: Evaluator, risk: np.ndarray, rng: np.random.Generator, **models: Any
 ) -> Deciders:
     """How deciders differ, and what they bound; `risk` [n] is the score whose AUC is bounded.
 
     `models`: learners, max_rows and progress of `fit_instrument`.
     """
-    problem, people, nuisances = judge.problem, judge.people, judge.nuisances
+    problem, people, nuisances = evaluator.problem, evaluator.people, evaluator.nuisances
     compared = compare_deciders(problem, people, nuisances.testing, nuisances.outcome)
     if compared is None:
         return Deciders(f"fewer than two deciders have decided on {FEWEST_PEOPLE} people or more")
-    instrument = fit_instrument(problem, judge.fold, nuisances.testing, rng, **models)
+    instrument = fit_instrument(problem, evaluator.fold, nuisances.testing, rng, **models)
     if instrument is None:
         return Deciders("too few people for bounds by decider", compared)
     masks = {
@@ -60,7 +60,7 @@ def audit_deciders(
         for name, mine in group_masks(problem).items()
         if people.count(mine) >= FEWEST_PEOPLE
     }
-    beyond, p_value = _beyond_bounds(judge, instrument)
+    beyond, p_value = _beyond_bounds(evaluator, instrument)
     return Deciders(
         "",
         compared,
@@ -86,15 +86,16 @@ def _level_rates(instrument: Instrument, people: People) -> tuple[Level, ...]:
     return tuple(made)
 
 
-def _beyond_bounds(judge: Evaluator, instrument: Instrument) -> tuple[Estimate, float]:
+def _beyond_bounds(evaluator: Evaluator, instrument: Instrument) -> tuple[Estimate, float]:
     """By how much the doubly robust prevalence leaves the bounds, at the end that it is nearer to.
 
     Two ends are looked at: the p-value, of one side, counts twice.
     """
-    people, known = judge.people, judge.problem.known_prevalence  # then the estimate rests on that
-    if judge.lacking("dr") or not judge.overlap.complete or known:
+    people = evaluator.people
+    rests = evaluator.problem.known_prevalence  # then the estimate does on that
+    if evaluator.lacking("dr") or not evaluator.overlap.complete or rests:
         return Estimate(nan, reason="what holds for everybody is not estimable"), nan
-    found = judge.prevalence_of("dr", np.ones(len(judge.problem), bool))
+    found = evaluator.prevalence_of("dr", np.ones(len(evaluator.problem), bool))
     ends = [people.mean(instrument.least) - found, found - people.mean(instrument.most)]
     worst = max(ends, key=lambda one: one.value)
     error = people.error(worst)

@@ -34,33 +34,33 @@ SENSITIVITIES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 SPECIFICITIES = (1.0, 0.99, 0.98, 0.95, 0.9)
 
 
-def test_errors(judge: Evaluator, risk: np.ndarray) -> TestErrors | None:
+def test_errors(evaluator: Evaluator, risk: np.ndarray) -> TestErrors | None:
     """What an imperfect test means for this table; None if nothing is stated or estimable.
 
     `risk` [n] is the score whose AUC is reported.
     """
-    problem, test = judge.problem, judge.problem.imperfect_test
-    if why := judge.lacking("dr"):
+    problem, test = evaluator.problem, evaluator.problem.imperfect_test
+    if why := evaluator.lacking("dr"):
         none = Estimate(np.nan, reason=why)
         stated = None if test is None else test.words
         return None if stated is None else TestErrors(stated, none, (), None, np.nan, np.nan, {})
     masks, known = group_masks(problem), bool(problem.known_prevalence)
     usable = {
-        name: judge.prevalence_of("dr", mine)
+        name: evaluator.prevalence_of("dr", mine)
         for name, mine in masks.items()
-        if name != EVERYBODY and len(masks) > 2 and not known and not judge.lacking("dr", name)
+        if name != EVERYBODY and len(masks) > 2 and not known and not evaluator.lacking("dr", name)
     }
     pair, p_value = widest_gap(
-        judge.people, {name: one for name, one in usable.items() if one.value > 0}
+        evaluator.people, {name: one for name, one in usable.items() if one.value > 0}
     )
-    plain = judge.masses["dr"]
+    plain = evaluator.masses["dr"]
     if test is not None:
         plain = masses(
             "dr",
             replace(problem, imperfect_test=None),
-            testing=judge.nuisances.truncated_testing,
-            outcome=judge.nuisances.outcome,
-            within=judge.reach.within,
+            testing=evaluator.nuisances.truncated_testing,
+            outcome=evaluator.nuisances.outcome,
+            within=evaluator.reach.within,
         )
     ranked = RankedScore(risk, np.ones(len(risk)))
 
@@ -82,10 +82,12 @@ def test_errors(judge: Evaluator, risk: np.ndarray) -> TestErrors | None:
     grid = SENSITIVITIES if test is None and not known else ()
     return TestErrors(
         stated="" if test is None else test.words,
-        as_shown=prevalence(plain).estimate(judge.person, judge.level, share=True),
+        as_shown=prevalence(plain).estimate(evaluator.person, evaluator.level, share=True),
         points=tuple(at(s, c) for s in grid for c in SPECIFICITIES),
         pair=pair,
         p_value=p_value,
         equal_at=np.nan if pair is None else usable[pair[1]].value / usable[pair[0]].value,
-        prevalence={} if pair is None else {name: judge.prevalence("dr", name) for name in pair},
+        prevalence={}
+        if pair is None
+        else {name: evaluator.prevalence("dr", name) for name in pair},
     )

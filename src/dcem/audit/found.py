@@ -246,8 +246,10 @@ def _at_stated(problem: SelectiveLabels, groups: Sequence[FoundGroup]) -> tuple[
     """The groups with the prevalence that the stated rates of being found give."""
     everybody = recorded(problem)
     none = Nuisances(np.ones(len(problem)), np.full(len(problem), everybody.y_obs.mean()))
-    judge = Evaluator(everybody, fold=np.zeros(len(problem), np.int64), nuisances=none)
-    return tuple(replace(one, at_stated=judge.prevalence("tested", one.group)) for one in groups)
+    evaluator = Evaluator(everybody, fold=np.zeros(len(problem), np.int64), nuisances=none)
+    return tuple(
+        replace(one, at_stated=evaluator.prevalence("tested", one.group)) for one in groups
+    )
 
 
 def _at_odds(

@@ -43,15 +43,16 @@ from dcem.text import groups, p_value, percent, ratio
 NOTICED = 2.0  # an odds ratio that a known rate should have shown, for "fine" to be said
 
 
-def known_rates(judge: Evaluator, plain: Unseen | None) -> tuple[KnownRate, ...]:
+def known_rates(evaluator: Evaluator, plain: Unseen | None) -> tuple[KnownRate, ...]:
     """Each stated prevalence beside what the tests say; `plain` are outcomes at a ratio of 1."""
-    stated, masks, people = judge.problem.known_prevalence, group_masks(judge.problem), judge.people
+    problem, people = evaluator.problem, evaluator.people
+    stated, masks = problem.known_prevalence, group_masks(problem)
     found, off = {}, {}
     for place, one in enumerate(stated):
         name = one.group or EVERYBODY
         value = Estimate(one.value, *one.interval)
-        why = judge.lacking("dr", name)
-        within = judge.reach.within
+        why = evaluator.lacking("dr", name)
+        within = evaluator.reach.within
         weight = people.weight * masks[name]
         if not why and weight @ ~within > MOST_BEYOND * weight.sum():
             why = OUT_OF_REACH
@@ -70,10 +71,10 @@ def known_rates(judge: Evaluator, plain: Unseen | None) -> tuple[KnownRate, ...]
         found[name] = KnownRate(
             group=name,
             stated=value,
-            estimated=guess.plus([unsure]).estimate(judge.person, share=True),
+            estimated=guess.plus([unsure]).estimate(evaluator.person, share=True),
             difference=people.interval(difference),
             p_value=nan,
-            odds_ratio=_ratio(judge, place),
+            odds_ratio=_ratio(evaluator, place),
             detectable=_detectable(everybody, weight, guess, people.error(difference)),
         )
     for name, compared in simultaneous(people, off).items():
@@ -81,13 +82,13 @@ def known_rates(judge: Evaluator, plain: Unseen | None) -> tuple[KnownRate, ...]
     return tuple(found.values())
 
 
-def _ratio(judge: Evaluator, place: int) -> Estimate:
+def _ratio(evaluator: Evaluator, place: int) -> Estimate:
     """The odds ratio that meets a rate, its interval made on the logarithmic scale."""
-    known = judge.unseen.known
+    known = evaluator.unseen.known
     assert known is not None
     if known.reasons[place]:
         return Estimate(nan, reason=known.reasons[place])
-    return judge.people.interval(known.statistic(place)).exp()
+    return evaluator.people.interval(known.statistic(place)).exp()
 
 
 def _detectable(
@@ -101,13 +102,13 @@ def _detectable(
     return found[0], found[1]
 
 
-def tightened(judge: Evaluator, found: tuple[Prevalence, ...]) -> tuple[Prevalence, ...]:
+def tightened(evaluator: Evaluator, found: tuple[Prevalence, ...]) -> tuple[Prevalence, ...]:
     """Bounds without any assumption, given what is known: of stated parts, and of the rest."""
-    problem = judge.problem
+    problem = evaluator.problem
     if not problem.known_prevalence:
         return found
     masks = group_masks(problem)
-    share = {name: judge.people.mean(mine * 1.0).value for name, mine in masks.items()}
+    share = {name: evaluator.people.mean(mine * 1.0).value for name, mine in masks.items()}
     limits = {item.group: item.bounds for item in found}
     groups = [name for name in masks if name != EVERYBODY]
     for one in problem.known_prevalence:

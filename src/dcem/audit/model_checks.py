@@ -66,9 +66,11 @@ def calibrate(problem: SelectiveLabels, people: People, probability: np.ndarray)
     )
 
 
-def models_leave(judge: Evaluator, enough: bool, rng: np.random.Generator) -> dict[str, Estimate]:
+def models_leave(
+    evaluator: Evaluator, enough: bool, rng: np.random.Generator
+) -> dict[str, Estimate]:
     """What the residuals of each model still know; `enough`: whether outcomes were modelled."""
-    problem, nuisances = judge.problem, judge.nuisances
+    problem, nuisances = evaluator.problem, evaluator.nuisances
     X = Features.of(problem).take(np.arange(len(problem)))
     asked = {"who is tested": (X, problem.tested - nuisances.testing)}
     if enough:
@@ -78,7 +80,7 @@ def models_leave(judge: Evaluator, enough: bool, rng: np.random.Generator) -> di
         belongs = (problem.group == largest) - nuisances.membership[:, largest]
         asked["the group"] = problem.X, belongs
     return {
-        name: left_over(seen, residual, judge.fold, judge.people, rng)
+        name: left_over(seen, residual, evaluator.fold, evaluator.people, rng)
         for name, (seen, residual) in asked.items()
     }
 

@@ -59,7 +59,7 @@ class PerformanceSensitivity:
 
 
 def performance_sensitivity(
-    judge: Evaluator, score: np.ndarray, name: str
+    evaluator: Evaluator, score: np.ndarray, name: str
 ) -> PerformanceSensitivity:
     """AUC of a score [n], called `name`, if testing and outcome depend given the features.
 
@@ -67,11 +67,11 @@ def performance_sensitivity(
     ask for; where the prevalence of a part is known, outcomes can be moved about, and their sum
     stays.
     """
-    people, centre = judge.people, judge.unseen
+    people, centre = evaluator.people, evaluator.unseen
     fixed = centre.known.met if centre.known is not None else frozenset()
     ranked = RankedScore(score, people.weight)
-    masks = {n: mine & judge.reach.within for n, mine in group_masks(judge.problem).items()}
-    lacking = {part: judge.lacking("dr", part) for part in masks}
+    masks = {n: mine & evaluator.reach.within for n, mine in group_masks(evaluator.problem).items()}
+    lacking = {part: evaluator.lacking("dr", part) for part in masks}
     ranges: dict[str, WorstCase] = {}
     limits: dict[str, tuple[float, float]] = {}
     for part, mine in masks.items():
@@ -85,7 +85,7 @@ def performance_sensitivity(
         ranges[part] = WorstCase(low, high)
 
     def auc(gamma: float, mine: np.ndarray) -> Estimate:
-        return people.interval(_auc_at(ranked, judge.unseen_alike, gamma, mine)).clipped()
+        return people.interval(_auc_at(ranked, evaluator.unseen_alike, gamma, mine)).clipped()
 
     curves = {
         part: curve(partial(auc, mine=mine), limits[part], lacking[part])
@@ -103,7 +103,7 @@ def performance_sensitivity(
         first, second = pair
 
         def gap(gamma: float) -> Estimate:
-            ends = [_auc_at(ranked, judge.unseen_alike, gamma, masks[part]) for part in pair]
+            ends = [_auc_at(ranked, evaluator.unseen_alike, gamma, masks[part]) for part in pair]
             return people.interval(ends[0] - ends[1])
 
         (low, high), (lower, higher) = limits[first], limits[second]

@@ -47,40 +47,40 @@ from dcem.table.labels import SelectiveLabels
 ONE_SIDED = float(norm.ppf(0.95))  # a limit errs on one side (Imbens and Manski 2004)
 
 
-def prevalences(judge: Evaluator) -> tuple[Prevalence, ...]:
-    """Everybody, then every group that has judge.people."""
-    masks = group_masks(judge.problem)
-    return tuple(_prevalence(judge, name, mine) for name, mine in masks.items())
+def prevalences(evaluator: Evaluator) -> tuple[Prevalence, ...]:
+    """Everybody, then every group that has people."""
+    masks = group_masks(evaluator.problem)
+    return tuple(_prevalence(evaluator, name, mine) for name, mine in masks.items())
 
 
-def hidden_share(judge: Evaluator, mine: np.ndarray) -> Statistic:
+def hidden_share(evaluator: Evaluator, mine: np.ndarray) -> Statistic:
     """log(recorded / doubly robust) of some people: the logarithm of what the record shows."""
-    recorded = judge.people.mean(judge.problem.y_imputed, mine.astype(float))
-    return recorded.log() - judge.prevalence_of("dr", mine).log()
+    recorded = evaluator.people.mean(evaluator.problem.y_imputed, mine.astype(float))
+    return recorded.log() - evaluator.prevalence_of("dr", mine).log()
 
 
-def hidden_gap(judge: Evaluator, found: Sequence[Prevalence]) -> HiddenGap | None:
+def hidden_gap(evaluator: Evaluator, found: Sequence[Prevalence]) -> HiddenGap | None:
     """The groups in which the record hides most and least, compared with all pairs."""
-    masks = group_masks(judge.problem)
+    masks = group_masks(evaluator.problem)
     hidden = [p.group for p in found if p.group != EVERYBODY and p.hidden.estimable]
-    shown = {name: hidden_share(judge, masks[name]) for name in hidden}
-    pair, p_value = widest_gap(judge.people, shown)
+    shown = {name: hidden_share(evaluator, masks[name]) for name in hidden}
+    pair, p_value = widest_gap(evaluator.people, shown)
     return None if pair is None else HiddenGap(pair[::-1], p_value)
 
 
-def preference(judge: Evaluator) -> Preference | None:
+def preference(evaluator: Evaluator) -> Preference | None:
     """How often the tested and the untested are positive, and what the record teaches."""
-    if judge.lacking("dr"):
+    if evaluator.lacking("dr"):
         return None
-    tested = measures.prevalence(judge.masses["tested"])
-    untested = measures.prevalence(untested_masses(judge))
-    risk = true_risk(judge.problem, judge.nuisances.outcome)
+    tested = measures.prevalence(evaluator.masses["tested"])
+    untested = measures.prevalence(untested_masses(evaluator))
+    risk = true_risk(evaluator.problem, evaluator.nuisances.outcome)
     return Preference(
-        tested=judge.estimated(tested, share=True),
-        untested=judge.estimated(untested, share=True),
-        difference=judge.estimated(tested - untested),
-        record_auc=judge.auc("dr", judge.nuisances.testing * risk),
-        risk_auc=judge.auc("dr", risk),
+        tested=evaluator.estimated(tested, share=True),
+        untested=evaluator.estimated(untested, share=True),
+        difference=evaluator.estimated(tested - untested),
+        record_auc=evaluator.auc("dr", evaluator.nuisances.testing * risk),
+        risk_auc=evaluator.auc("dr", risk),
     )
 
 
@@ -110,34 +110,36 @@ def tests_needed(
     return tuple(needed)
 
 
-def _prevalence(judge: Evaluator, name: str, mine: np.ndarray) -> Prevalence:
-    problem = judge.problem
+def _prevalence(evaluator: Evaluator, name: str, mine: np.ndarray) -> Prevalence:
+    problem, people = evaluator.problem, evaluator.people
     tested = problem.tested & mine
     untested = mine & ~problem.tested
-    recorded = judge.people.proportion(problem.y_imputed, mine)
-    known = judge.people.mean(seen_outcomes(problem), mine * 1.0).value
-    bounds = known, known + judge.people.mean(untested * 1.0, mine * 1.0).value
-    if judge.corrected:
+    recorded = people.proportion(problem.y_imputed, mine)
+    known = people.mean(seen_outcomes(problem), mine * 1.0).value
+    bounds = known, known + people.mean(untested * 1.0, mine * 1.0).value
+    if evaluator.corrected:
         bounds = max(bounds[0], 0.0), min(bounds[1], 1.0)
     few = Estimate(nan, reason=f"fewer than {FEWEST_TESTED} people of the group were tested")
     tested_only = few
     if tested.sum() >= FEWEST_TESTED:
-        tested_only = judge.people.proportion(problem.y_imputed, tested)
-        if judge.corrected:
-            tested_only = judge.prevalence("tested", name)
+        tested_only = people.proportion(problem.y_imputed, tested)
+        if evaluator.corrected:
+            tested_only = evaluator.prevalence("tested", name)
     if not untested.any():  # nobody is missing: all answers agree
         none = Estimate(nan, reason="nobody is untested")
-        hidden = _hidden_share(judge, mine) if judge.corrected and tested_only.estimable else none
+        hidden = none
+        if evaluator.corrected and tested_only.estimable:
+            hidden = _hidden_share(evaluator, mine)
         return Prevalence(
             name, recorded, tested_only, tested_only, tested_only, hidden, bounds, none, bounds
         )
-    weighted, robust = (judge.prevalence(target, name) for target in ("ipw", "dr"))
+    weighted, robust = (evaluator.prevalence(target, name) for target in ("ipw", "dr"))
     within = Estimate(nan, reason="everybody is within reach")
-    overlap = judge.reach.overlap[name]
+    overlap = evaluator.reach.overlap[name]
     limits = bounds
     if robust.estimable and not overlap.complete:
         within, weighted = robust, Estimate(nan, reason=overlap.beyond)
-        robust, limits = weighted, _limits(judge, mine, bounds)
+        robust, limits = weighted, _limits(evaluator, mine, bounds)
     elif robust.estimable:
         limits = robust.low, robust.high
     return Prevalence(
@@ -146,30 +148,31 @@ def _prevalence(judge: Evaluator, name: str, mine: np.ndarray) -> Prevalence:
         tested_only=tested_only,
         weighted=weighted,
         doubly_robust=robust,
-        hidden=_hidden_share(judge, mine) if robust.estimable else robust,
+        hidden=_hidden_share(evaluator, mine) if robust.estimable else robust,
         bounds=bounds,
         within=within,
         limits=limits,
     )
 
 
-def _limits(judge: Evaluator, mine: np.ndarray, bounds: tuple[float, float]) -> tuple[float, float]:
+def _limits(
+    evaluator: Evaluator, mine: np.ndarray, bounds: tuple[float, float]
+) -> tuple[float, float]:
     """Doubly robust within reach; beyond it, all untested negative or all positive."""
-    problem, within = judge.problem, judge.reach.within
-    weight = judge.people.weight
-    expected = judge.masses["dr"].positive / np.where(weight > 0, weight, 1)
+    problem, people, within = evaluator.problem, evaluator.people, evaluator.reach.within
+    expected = evaluator.masses["dr"].positive / np.where(people.weight > 0, people.weight, 1)
     ends = []
     for filled, side in ((0.0, -1), (1.0, 1)):
         beyond = np.where(problem.tested, seen_outcomes(problem), filled)
-        end = judge.people.mean(np.where(within, expected, beyond), mine.astype(float))
-        ends.append(end.value + side * ONE_SIDED * judge.people.error(end))
+        end = people.mean(np.where(within, expected, beyond), mine.astype(float))
+        ends.append(end.value + side * ONE_SIDED * people.error(end))
     return max(ends[0], bounds[0]), min(ends[1], bounds[1])
 
 
-def _hidden_share(judge: Evaluator, mine: np.ndarray) -> Estimate:
+def _hidden_share(evaluator: Evaluator, mine: np.ndarray) -> Estimate:
     """1 - recorded / estimated; the interval knows that both come from the same people."""
-    if not (judge.problem.y_imputed[mine] > 0).any():
+    if not (evaluator.problem.y_imputed[mine] > 0).any():
         return Estimate(nan, reason="nothing is recorded")
-    shown = judge.people.interval(hidden_share(judge, mine))
+    shown = evaluator.people.interval(hidden_share(evaluator, mine))
     low, value, high = (1 - float(np.exp(end)) for end in (shown.high, shown.value, shown.low))
     return Estimate(max(value, 0.0), max(low, 0.0), max(high, 0.0))

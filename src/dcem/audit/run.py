@@ -120,18 +120,18 @@ def audit_labels(
 
     grouped = len(members(problem)) > 1
     nuisances = fit(problem, groups=grouped)
-    judge = Evaluator(problem, fold=fold, nuisances=nuisances)
-    people = judge.people
+    evaluator = Evaluator(problem, fold=fold, nuisances=nuisances)
+    people = evaluator.people
     counts, total = count_groups(problem, people)
     progress("estimating")
-    overlap = judge.reach.overlap if varies else {}
+    overlap = evaluator.reach.overlap if varies else {}
     # What is scored and drawn is the risk that the features show; the group may differ in it.
     risk = nuisances.outcome_alone
     if risk is None:
         risk = true_risk(problem, nuisances.outcome)
     rates = testing_rates(problem, people, nuisances if varies else None)
-    prevalence = tightened(judge, prevalences(judge))
-    left = models_leave(judge, enough, rng) if varies else {}
+    prevalence = tightened(evaluator, prevalences(evaluator))
+    left = models_leave(evaluator, enough, rng) if varies else {}
     by_attribute = {
         name: testing_rates(alone, People.of(alone), fit(alone, outcomes=False, about=name))
         for name, alone in (attributes or {}).items()
@@ -140,7 +140,7 @@ def audit_labels(
     told_over_time = over_time(problem, people, fit) if problem.time is not None else None
     deciders = None
     if problem.decider is not None and varies and enough:
-        deciders = audit_deciders(judge, risk, rng, progress=progress, **models)
+        deciders = audit_deciders(evaluator, risk, rng, progress=progress, **models)
     progress("asking what drives testing")
     ask = partial(find_drivers, problem, people, sources, rng)
     drivers = ask(nuisances.testing_model, tested, np.ones(len(problem), bool))
@@ -148,12 +148,12 @@ def audit_labels(
     of_testing = of_prevalence = of_performance = None
     if nuisances.membership is not None and varies:
         of_testing = testing_sensitivity(problem, people, rates, nuisances, sources, rng)
-    unseen = judge.unseen_alike if varies and enough else None
+    unseen = evaluator.unseen_alike if varies and enough else None
     if unseen is not None:
-        of_prevalence = prevalence_sensitivity(judge, prevalence)
+        of_prevalence = prevalence_sensitivity(evaluator, prevalence)
         scored = "the model of what a test would show"
-        of_performance = performance_sensitivity(judge, risk, scored)
-    limits, no_limits = find_bounds(judge, sources, bounds, threshold)
+        of_performance = performance_sensitivity(evaluator, risk, scored)
+    limits, no_limits = find_bounds(evaluator, sources, bounds, threshold)
     outcome_drivers = ask(nuisances.outcome_model if enough else None, problem.y_imputed, tested)
     cross_fitted = (
         f"cross-fitted on {n_folds} parts of the people, each fitted to at most {max_rows:,} "
@@ -190,17 +190,17 @@ def audit_labels(
             left_over=left,
             missing=missing_by_testing(problem, people, sources) if varies else {},
             needed=tests_needed(problem, prevalence, precision),
-            hidden_gap=hidden_gap(judge, prevalence),
+            hidden_gap=hidden_gap(evaluator, prevalence),
             by_attribute=by_attribute,
             suspicious=dict(suspicious or {}),
             reference=problem.reference_group or "",
-            test_errors=test_errors(judge, risk),
-            preference=preference(judge) if varies and enough else None,
+            test_errors=test_errors(evaluator, risk),
+            preference=preference(evaluator) if varies and enough else None,
             testing_only=tuple(
                 dict.fromkeys(of for name, of in said_to_drive if name in problem.testing_only)
             ),
             over_time=told_over_time,
-            known=known_rates(judge, unseen),
+            known=known_rates(evaluator, unseen),
             bounds=limits,
             bounds_lacking=no_limits,
             deciders=deciders,

@@ -87,28 +87,32 @@ class PrevalenceSensitivity:
 
 
 def prevalence_sensitivity(
-    judge: Evaluator, prevalence: tuple[Prevalence, ...]
+    evaluator: Evaluator, prevalence: tuple[Prevalence, ...]
 ) -> PrevalenceSensitivity:
     """Prevalence of everybody and of every group along gamma, and where their order may turn.
 
     Of the people within reach of the tests: at a gamma of 1 it is the doubly robust estimate. The
     adversary starts from the outcomes that known rates ask for.
     """
-    people, within, centre = judge.people, judge.reach.within, judge.unseen
+    people, within, centre = evaluator.people, evaluator.reach.within, evaluator.unseen
     fixed = centre.known.met if centre.known is not None else frozenset()
-    masks = {name: mine & within for name, mine in group_masks(judge.problem).items()}
+    masks = {name: mine & within for name, mine in group_masks(evaluator.problem).items()}
     limits = {item.group: item.bounds for item in prevalence}
 
     def at(gamma: float, mine: np.ndarray) -> Estimate:
         # with the interval that the same number has elsewhere; beyond 0 and 1 it is cut off
-        found = prevalence_at(people, judge.unseen_alike, gamma, mine)
-        return found.estimate(judge.person, share=True, corrected=not 0 < found.value < 1).clipped()
+        found = prevalence_at(people, evaluator.unseen_alike, gamma, mine)
+        return found.estimate(
+            evaluator.person, share=True, corrected=not 0 < found.value < 1
+        ).clipped()
 
     curves = {
-        name: curve(partial(at, mine=mine), limits[name], judge.lacking("dr", name))
+        name: curve(partial(at, mine=mine), limits[name], evaluator.lacking("dr", name))
         for name, mine in masks.items()
     }
-    groups = [p for p in prevalence if p.group != EVERYBODY and not judge.lacking("dr", p.group)]
+    groups = [
+        p for p in prevalence if p.group != EVERYBODY and not evaluator.lacking("dr", p.group)
+    ]
     usable = [p for p in groups if p.doubly_robust.estimable]
     if len(usable) >= 2:
         usable.sort(key=lambda p: p.doubly_robust.value)
@@ -142,7 +146,7 @@ def prevalence_sensitivity(
         )
     else:
         breakdown = _against_tested(
-            people, centre, within, judge.lacking("dr"), fixed=EVERYBODY in fixed
+            people, centre, within, evaluator.lacking("dr"), fixed=EVERYBODY in fixed
         )
     return PrevalenceSensitivity(GAMMAS, curves, breakdown)
 

@@ -102,14 +102,14 @@ def counts_from_known(unseen: Unseen) -> bool:
     return unseen.known is not None and bool(unseen.known.met)
 
 
-def risk_limits_of_table(judge: Evaluator, gamma: float) -> tuple[np.ndarray, np.ndarray]:
+def risk_limits_of_table(evaluator: Evaluator, gamma: float) -> tuple[np.ndarray, np.ndarray]:
     """The least and the largest risk of the people of a table, by models of other people [n].
 
     People out of reach of the tests have the limits 0 and 1.
     """
-    unseen = judge.unseen
-    low, high = risk_interval(judge.nuisances.testing, unseen.risk, gamma, unseen.tilt)
-    within = judge.reach.within
+    unseen = evaluator.unseen
+    low, high = risk_interval(evaluator.nuisances.testing, unseen.risk, gamma, unseen.tilt)
+    within = evaluator.reach.within
     return np.where(within, low, 0.0), np.where(within, high, 1.0)
 
 
@@ -206,19 +206,19 @@ def bound_decisions(
 
 
 def bound_table(
-    judge: Evaluator,
+    evaluator: Evaluator,
     gamma: float,
     cut: float | None = None,
     columns: Mapping[str, float] | None = None,
     share: float = TENTH,
 ) -> Bounds:
     """`bound_decisions` of the people of a table, by models of other people."""
-    unseen = judge.unseen
-    risk, _ = risk_interval(judge.nuisances.testing, unseen.risk, 1.0, unseen.tilt)
-    limits = partial(risk_limits_of_table, judge)
+    unseen = evaluator.unseen
+    risk, _ = risk_interval(evaluator.nuisances.testing, unseen.risk, 1.0, unseen.tilt)
+    limits = partial(risk_limits_of_table, evaluator)
     known = counts_from_known(unseen)
     return bound_decisions(
-        judge.problem, risk, limits, gamma, cut, columns, share=share, known=known
+        evaluator.problem, risk, limits, gamma, cut, columns, share=share, known=known
     )
 
 

@@ -112,12 +112,12 @@ class SelectiveScorer:
                 DataWarning,
                 stacklevel=2,
             )
-        judge = self._judge(X, label, tested, sensitive_features, sample_weight)
-        why = judge.lacking(self.target)
+        evaluator = self._evaluator(X, label, tested, sensitive_features, sample_weight)
+        why = evaluator.lacking(self.target)
         if why:
             warnings.warn(f"No score: {why}.", DataWarning, stacklevel=2)
             return float("nan")
-        masses = judge.masses[self.target]
+        masses = evaluator.masses[self.target]
         if self.measure == "auc":
             return measures.auc(score, masses).value
         return measures.net_benefit(score, masses, self.threshold).value
@@ -129,7 +129,7 @@ class SelectiveScorer:
             request.score.add_request(param=name, alias=True)
         return request
 
-    def _judge(self, X: Any, y: np.ndarray, tested: Any, group: Any, weight: Any) -> Evaluator:
+    def _evaluator(self, X: Any, y: np.ndarray, tested: Any, group: Any, weight: Any) -> Evaluator:
         """What judges these rows; made once for each set of them."""
         rows = pd.get_dummies(pd.DataFrame(X), dtype=float).to_numpy(float)
         tested = ~np.isnan(y) if tested is None else tested

@@ -49,14 +49,14 @@ class SwapSet:
     reason: str = ""  # why there is nothing
 
 
-def untested_masses(judge: Evaluator, gamma: float = 1.0) -> Masses:
+def untested_masses(evaluator: Evaluator, gamma: float = 1.0) -> Masses:
     """Masses of what was not seen: doubly robust for everybody, less what was.
 
     `gamma` is the odds of the untested over those that their features tell.
     """
-    whole, seen = judge.masses["dr"], judge.masses["tested"].among(judge.reach.within)
+    whole, seen = evaluator.masses["dr"], evaluator.masses["tested"].among(evaluator.reach.within)
     if gamma != 1:
-        positive = whole.total * judge.unseen.outcomes(gamma)
+        positive = whole.total * evaluator.unseen.outcomes(gamma)
         whole, seen = Masses(positive, whole.total - positive), replace(seen, moved=())
     return _less(whole, seen)
 
@@ -93,39 +93,39 @@ def near_cut(rank: np.ndarray, weight: np.ndarray, share: float) -> np.ndarray:
     return nearest / weight[nearest].sum()
 
 
-def swap_set(judge: Evaluator, rank: np.ndarray) -> SwapSet:
+def swap_set(evaluator: Evaluator, rank: np.ndarray) -> SwapSet:
     """Whom the lowest scores would choose instead of the tested, as many as these are."""
-    problem = judge.problem
+    problem = evaluator.problem
     tested = problem.tested
     weight = problem.weights
     share = float(weight @ tested / weight.sum())
     chosen = safest(rank, weight, share)
     both = (tested & chosen, tested & ~chosen, ~tested & chosen, ~tested & ~chosen)
     masks = dict(zip(CELLS, both, strict=True))
-    few = [name for name, mask in masks.items() if 0 < judge.people.count(mask) < FEWEST_TESTED]
-    why = judge.lacking("dr")
+    few = [name for name, mask in masks.items() if 0 < evaluator.people.count(mask) < FEWEST_TESTED]
+    why = evaluator.lacking("dr")
     if few:
         why = f"fewer than {FEWEST_TESTED} people would be {few[0]}"
     if why:
         none = Estimate(nan, reason=why)
         return SwapSet({}, {}, none, none, none, nan, none, reason=why)
-    seen, unseen = judge.masses["tested"], untested_masses(judge)
+    seen, unseen = evaluator.masses["tested"], untested_masses(evaluator)
     near = near_cut(rank, weight, share)
     drift = weight * (1.0 * tested - chosen)  # one more who was tested: one more is chosen
 
     def rate(of: Masses, who: np.ndarray, few: str = "") -> Estimate:
         way = drift if who is chosen else -drift
-        return judge.estimated(measures.rate_among(who, of, near, way), few, share=True)
+        return evaluator.estimated(measures.rate_among(who, of, near, way), few, share=True)
 
-    plain = judge.too_few_on_a_side("tested", chosen)
+    plain = evaluator.too_few_on_a_side("tested", chosen)
     now = measures.prevalence(seen)
-    then = measures.rate_among(chosen, judge.masses["dr"], near, drift)
-    within = judge.reach.within
+    then = measures.rate_among(chosen, evaluator.masses["dr"], near, drift)
+    within = evaluator.reach.within
 
     def beyond(cell: str) -> str:
         """Why nothing is reported of a cell to most of whom nobody tested is like."""
         here = masks[cell] & within
-        enough = judge.people.count(here) >= FEWEST_TESTED or not masks[cell].any()
+        enough = evaluator.people.count(here) >= FEWEST_TESTED or not masks[cell].any()
         if enough and weight @ here >= MOST * (weight @ masks[cell]):
             return ""
         return f"too few of the {cell} are within reach of the tests"
@@ -139,23 +139,23 @@ def swap_set(judge: Evaluator, rank: np.ndarray) -> SwapSet:
             "swapped in": rate(unseen, chosen, far),
             "left out": rate(unseen, ~chosen, beyond("left out")),
         },
-        now=judge.estimated(now, share=True),
-        then=judge.estimated(then, far, share=True),
-        change=judge.estimated(then - now, far),
+        now=evaluator.estimated(now, share=True),
+        then=evaluator.estimated(then, far, share=True),
+        change=evaluator.estimated(then - now, far),
         reach=float(weight @ (came & within) / max(weight @ came, 1e-300)),
-        doubled=rate(untested_masses(judge, TWICE), chosen, far),
-        groups=_by_group(judge, chosen, weight),
+        doubled=rate(untested_masses(evaluator, TWICE), chosen, far),
+        groups=_by_group(evaluator, chosen, weight),
     )
 
 
 def _by_group(
-    judge: Evaluator, chosen: np.ndarray, weight: np.ndarray
+    evaluator: Evaluator, chosen: np.ndarray, weight: np.ndarray
 ) -> dict[str, tuple[float, float]]:
     """Share of each group that is tested, and that would be; of groups with few on a side, NaN."""
-    problem, found = judge.problem, {}
+    problem, found = evaluator.problem, {}
     for name, mine in group_masks(problem).items():
         sides = [
-            judge.people.count(mine & (who == side))
+            evaluator.people.count(mine & (who == side))
             for who in (problem.tested, chosen)
             for side in (True, False)
         ]

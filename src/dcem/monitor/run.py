@@ -126,15 +126,16 @@ def watch(
     fold = person_folds(problem, usual_folds(problem), random_state)
     nuisances = fit_nuisances(problem, fold, random_state, progress=progress)
     progress("judging")
-    judge = Evaluator(problem, fold=fold, nuisances=nuisances)
-    now = rates(problem, judge)
-    target = next((one.key for one in judge.targets if one.key == "dr" and one.available), "tested")
+    evaluator = Evaluator(problem, fold=fold, nuisances=nuisances)
+    now = rates(problem, evaluator)
+    targets = {one.key: one for one in evaluator.targets}
+    target = "dr" if targets["dr"].available else "tested"
     if then.judged is not None and then.judged.target not in POPULATION:
         target = "tested"
     changes = (
         *_testing_changes(then, new, now["tested"]),
         *_held(_prevalence_changes(then, now["prevalence"])),
-        *_held(_performance_changes(then, new, judge, target, calibrated)),
+        *_held(_performance_changes(then, new, evaluator, target, calibrated)),
     )
     found = Monitoring(
         answer="",
@@ -145,8 +146,8 @@ def watch(
             for name, before in then.positive.items()
             if name in now["positive"]
         },
-        target=next(one.name for one in judge.targets if one.key == target),
-        assumption=next(one.assumption for one in judge.targets if one.key == target),
+        target=targets[target].name,
+        assumption=targets[target].assumption,
         late=late,
         rows=total,
         people=people,
@@ -166,7 +167,7 @@ def watch(
     stated = frozenset(one.group or EVERYBODY for one in problem.known_prevalence)
     if then.stated != known_words(problem.known_prevalence):
         stated = frozenset()
-    return with_verdict(found, then, judge.lacking(target), stated)
+    return with_verdict(found, then, evaluator.lacking(target), stated)
 
 
 def _awaited(problem: SelectiveLabels) -> dict[str, str]:
@@ -297,20 +298,20 @@ def _prevalence_changes(then: Baseline, now: Mapping[str, Estimate]) -> list[Cha
 
 
 def _performance_changes(
-    then: Baseline, new: NewRows, judge: Evaluator, target: str, calibrated: bool
+    then: Baseline, new: NewRows, evaluator: Evaluator, target: str, calibrated: bool
 ) -> list[Change]:
     """AUC and calibration, everybody and groups."""
     score, before = new.score, then.judged
     unknown = Estimate(nan, reason="nobody judged it then")
     found = []
-    for name in group_masks(judge.problem):
+    for name in group_masks(evaluator.problem):
         was = before.auc.get(name, unknown) if before else unknown
-        auc = judge.auc(target, score, name)
+        auc = evaluator.auc(target, score, name)
         found.append(_change("auc", name, was, auc, auc.minus(was)))
     if not calibrated:
         return found
     level = np.sqrt(OWN_LEVELS) * then.doubt["calibration"]
-    for key, off in judge.calibration_in_the_large(target, score).items():
+    for key, off in evaluator.calibration_in_the_large(target, score).items():
         was = before.calibration_in_the_large.get(key, unknown) if before else unknown
         difference = Estimate(nan, reason=was.reason)
         if was.estimable:
@@ -319,7 +320,7 @@ def _performance_changes(
         elif key == EVERYBODY:  # it was right then, as far as what was found then is certain
             difference = _doubted(off, then.doubt["calibration"])
         found.append(_change("calibration", key, was, off, difference))
-    for key, slope in judge.calibration_slope(target, score).items():
+    for key, slope in evaluator.calibration_slope(target, score).items():
         was = before.calibration_slope.get(key, unknown) if before else unknown
         difference = slope.minus(was)
         if key == EVERYBODY:  # it was made to be right: nothing that was estimated
