@@ -20,7 +20,8 @@ show that: `FoundCheck`.)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import inf, nan
 from typing import Any
 
@@ -113,8 +114,8 @@ def audit_found(
     problem = with_weight(problem)
     people = People.of(problem)
     fold = person_folds(problem, usual_folds(problem), rng)
-    reference = _reference(problem, people)
-    problem = replace(problem, reference_group=problem.group_names[reference])
+    reference = problem.group_names[_reference(problem, people)]
+    problem = replace(problem, reference_group=reference)
     progress(FITTING)
     model = fit_found(problem, fold)
     predicted = predicted_found(problem, fold, model.ridge)
@@ -125,18 +126,10 @@ def audit_found(
         nuisances = fit_nuisances(problem, fold, rng, groups=True, outcomes=False, **models)
     progress(ESTIMATING)
     test = problem.imperfect_test
-    against = ratios(model, problem, people, reference)
-    enough = [code for code in against.rate if _enough(problem, people, code)]
-    if not _enough(problem, people, reference):
-        enough = []
-    groups = _compared_groups(problem, people, reference, against, nuisances, predicted, enough)
+    study = _Study(problem, people, fold, model, predicted, nuisances)
+    groups = study.groups()
     if test is not None:
         groups = _at_stated(problem, groups)
-    check = sensitivity = None
-    if enough:
-        check = _check_groups_alike(problem, people, reference, model, predicted, fold, sources)
-        assert nuisances is not None
-        sensitivity = found_sensitivity(problem, people, model, nuisances, against, enough)
     form = (
         "maximum likelihood of P(found | features, group) = rate of the group times a logistic "
         f"function of the features, ridge {model.ridge:g}"
@@ -146,9 +139,9 @@ def audit_found(
         total=total,
         found=people.proportion(problem.tested, np.ones(len(problem), bool)),
         groups=groups,
-        reference=problem.group_names[reference] if len(counts) > 1 else "",
-        check=check,
-        sensitivity=sensitivity,
+        reference=reference if len(counts) > 1 else "",
+        check=study.check(sources) if study.compared else None,
+        sensitivity=study.sensitivity() if study.compared else None,
         methods=(),
         findings=(),
         learners={} if nuisances is None else nuisances.chosen,
@@ -161,7 +154,7 @@ def audit_found(
         ),
         suspicious=dict(suspicious or {}),
         stated_rates="" if test is None else stated_words(test),
-        at_odds={} if test is None else _at_odds(problem, people, against, enough, reference),
+        at_odds={} if test is None else study.at_odds(test),
     )
     return conclude_found(replace(found, methods=advise_found(found)))
 
@@ -189,54 +182,6 @@ def _reference(problem: SelectiveLabels, people: People) -> int:
     return max(codes or range(problem.n_groups), key=lambda code: int(sizes[code]))
 
 
-def _compared_groups(
-    problem: SelectiveLabels,
-    people: People,
-    reference: int,
-    against: Ratios,
-    nuisances: Nuisances | None,
-    predicted: np.ndarray,
-    enough: Sequence[int],
-) -> tuple[FoundGroup, ...]:
-    def log_share(code: int) -> Statistic:
-        return people.mean(problem.y_imputed, (problem.group == code) * 1.0).log()
-
-    family = [
-        simultaneous(people, {code: of[code] for code in enough})
-        for of in (against.rate, against.prevalence)
-    ]
-    nothing = Statistic(0.0, np.zeros(len(problem)))
-    rate = {reference: nothing} | {code: against.rate[code] for code in enough}
-    most = max(rate, key=lambda code: rate[code].value)  # found most often: 1 at most
-    found = []
-    for code, name in enumerate(problem.group_names):
-        mine = problem.group == code
-        if not mine.any():
-            continue
-        share = people.proportion(problem.tested, mine)
-        least, most_common = share.low, at_most(problem, people, mine, predicted)
-        none = Estimate(nan, reason=_why_not_compared(problem, people, code, reference))
-        one = FoundGroup(
-            name, share, none, none, none, none, nan, nan, least, most_common, Estimate(nan)
-        )
-        if code in rate and _enough(problem, people, code) and len(rate) > 1:
-            floor = people.interval(log_share(code) - rate[code] + rate[most])
-            one = replace(one, at_least=min(max(least, float(np.exp(floor.low))), most_common))
-        if code in enough:
-            crude = log_share(code) - log_share(reference)
-            one = replace(
-                one,
-                crude=people.interval(crude).exp(),
-                rate=people.interval(against.rate[code]).exp(),
-                prevalence=people.interval(against.prevalence[code]).exp(),
-                without_form=_without_form(problem, people, nuisances, name, crude),
-                rate_p_value=family[0][code].p_value,
-                prevalence_p_value=family[1][code].p_value,
-            )
-        found.append(one)
-    return tuple(found)
-
-
 def stated_words(test: ImperfectTest) -> str:
     """The stated rates of being found, in words."""
     return ", ".join(one.words for one in test.stated if one.rate == SENSITIVITY)
@@ -252,101 +197,179 @@ def _at_stated(problem: SelectiveLabels, groups: Sequence[FoundGroup]) -> tuple[
     )
 
 
-def _at_odds(
-    problem: SelectiveLabels,
-    people: People,
-    against: Ratios,
-    groups: Sequence[int],
-    reference: int,
-) -> dict[str, float]:
-    """How well stated rates agree with what features say of the rates, group by group."""
-    test = problem.imperfect_test
-    assert test is not None
+@dataclass(frozen=True, eq=False)
+class _Study:
+    """A table with a reference group, and its models: what all questions are asked of."""
 
-    def stated(code: int) -> tuple[float, float, int]:
-        mine = problem.group == code
-        source = int(test.source[mine, 0][0])
-        rate = float(test.rates[mine, 0].mean())
-        return float(np.log(rate)), test.stated[source].error / rate, source
+    problem: SelectiveLabels
+    people: People
+    fold: np.ndarray  # [n]
+    model: FoundModel
+    predicted: np.ndarray  # [n] chance of being found, by models of other people
+    nuisances: Nuisances | None  # flexible models, where there are groups
 
-    usual, usual_error, usual_source = stated(reference)
-    found = {}
-    for code in groups:
-        log, error, source = stated(code)
-        spread = 0.0 if source == usual_source else error**2 + usual_error**2
-        spread += people.error(against.rate[code]) ** 2
-        z = (against.rate[code].value - (log - usual)) / spread**0.5
-        found[problem.group_names[code]] = min(1.0, len(groups) * two_sided(z))
-    return found
+    @property
+    def reference(self) -> int:
+        """The code of the reference group."""
+        return self.problem.group_names.index(str(self.problem.reference_group))
 
+    @cached_property
+    def against(self) -> Ratios:
+        """Every group against the reference."""
+        return ratios(self.model, self.problem, self.people, self.reference)
 
-def _why_not_compared(problem: SelectiveLabels, people: People, code: int, reference: int) -> str:
-    if code == reference:
-        return "the others are compared with it"
-    few = code if not _enough(problem, people, code) else reference
-    who = "in the group" if few == code else "in the reference group"
-    return f"fewer than {FEWEST_PEOPLE} people, or {FEWEST_TESTED} found or not, {who}"
+    @cached_property
+    def compared(self) -> list[int]:
+        """Codes of the groups that can be compared with the reference."""
+        if not self.enough(self.reference):
+            return []
+        return [code for code in self.against.rate if self.enough(code)]
 
+    def enough(self, code: int) -> bool:
+        """Whether there are enough people of a group, found and not."""
+        return _enough(self.problem, self.people, code)
 
-def _without_form(
-    problem: SelectiveLabels,
-    people: People,
-    nuisances: Nuisances | None,
-    name: str,
-    crude: Statistic,
-) -> Estimate:
-    """The ratio of prevalences, rates compared by flexible models over shared features."""
-    assert nuisances is not None
-    some, chance, member = compared_people(problem, people, nuisances, name)
-    mine = problem.group == problem.group_names.index(name)
-    pair = equal_features(some, mine, problem.tested, chance, member)
-    if isinstance(pair, str):
-        return Estimate(nan, reason=pair)
-    here, there = pair
-    if not (here.value > 0 and there.value > 0):
-        return Estimate(nan, reason="hardly anybody was found where features are shared")
-    return people.interval(crude - (here.log() - there.log())).exp()
+    def groups(self) -> tuple[FoundGroup, ...]:
+        """What is known of every group that has people."""
+        problem, people, against = self.problem, self.people, self.against
 
+        def log_share(code: int) -> Statistic:
+            return people.mean(problem.y_imputed, (problem.group == code) * 1.0).log()
 
-def _check_groups_alike(
-    problem: SelectiveLabels,
-    people: People,
-    reference: int,
-    model: FoundModel,
-    predicted: np.ndarray,
-    fold: np.ndarray,
-    sources: Sequence[str] | None,
-) -> FoundCheck:
-    """Whether features bear on being found alike in all groups."""
-    asked = failures(model, problem, people, reference)
-    columns = list(problem.feature_names if sources is None else sources)
-    columns += [f"{columns[place]} (missing)" for place in model.preprocessor.indicators]
-    clearest: dict[tuple[str, str], Departure] = {}
-    for one in asked:
-        key = columns[one.feature], problem.group_names[one.group]
-        clearest.setdefault(key, Departure(*key, one.z > 0, one.p_value))
-    apart = np.array(predicted)  # by models of each group alone
-    for code in range(problem.n_groups):
-        mine = problem.group == code
-        if not _enough(problem, people, code):
-            continue
-        for number in np.unique(fold[mine]):
-            out = mine & (fold == number)
-            rest = problem.subset(mine & (fold != number))
-            if rest.extent == "some":
-                apart[out] = fit_found(rest, ridge=model.ridge).found(problem.subset(out))
-    found = problem.y_imputed
-    worse = people.mean(1000 * (log_loss(found, predicted) - log_loss(found, apart)))
-    curves = rates_by_score(problem, people, predicted, BINS)
-    return FoundCheck(
-        min((one.p_value for one in asked), default=nan),
-        tuple(list(clearest.values())[:MOST_DEPARTURES]),
-        people.interval(worse),
-        tuple(FoundCurve(name, *points) for name, points in curves.items()),
-    )
+        family = [
+            simultaneous(people, {code: of[code] for code in self.compared})
+            for of in (against.rate, against.prevalence)
+        ]
+        nothing = Statistic(0.0, np.zeros(len(problem)))
+        rate = {self.reference: nothing} | {code: against.rate[code] for code in self.compared}
+        most = max(rate, key=lambda code: rate[code].value)  # found most often: 1 at most
+        found = []
+        for code, name in enumerate(problem.group_names):
+            mine = problem.group == code
+            if not mine.any():
+                continue
+            share = people.proportion(problem.tested, mine)
+            least, most_common = share.low, at_most(problem, people, mine, self.predicted)
+            none = Estimate(nan, reason=self._why_not_compared(code))
+            one = FoundGroup(
+                name, share, none, none, none, none, nan, nan, least, most_common, Estimate(nan)
+            )
+            if code in rate and self.enough(code) and len(rate) > 1:
+                floor = people.interval(log_share(code) - rate[code] + rate[most])
+                one = replace(one, at_least=min(max(least, float(np.exp(floor.low))), most_common))
+            if code in self.compared:
+                crude = log_share(code) - log_share(self.reference)
+                one = replace(
+                    one,
+                    crude=people.interval(crude).exp(),
+                    rate=people.interval(against.rate[code]).exp(),
+                    prevalence=people.interval(against.prevalence[code]).exp(),
+                    without_form=self._without_form(name, crude),
+                    rate_p_value=family[0][code].p_value,
+                    prevalence_p_value=family[1][code].p_value,
+                )
+            found.append(one)
+        return tuple(found)
 
+    def _why_not_compared(self, code: int) -> str:
+        if code == self.reference:
+            return "the others are compared with it"
+        who = "in the reference group" if self.enough(code) else "in the group"
+        return f"fewer than {FEWEST_PEOPLE} people, or {FEWEST_TESTED} found or not, {who}"
 
-# -- if features bear on being found -----------------------------------------------------------
+    def _without_form(self, name: str, crude: Statistic) -> Estimate:
+        """The ratio of prevalences, rates compared by flexible models over shared features."""
+        problem, people = self.problem, self.people
+        assert self.nuisances is not None
+        some, chance, member = compared_people(problem, people, self.nuisances, name)
+        mine = problem.group == problem.group_names.index(name)
+        pair = equal_features(some, mine, problem.tested, chance, member)
+        if isinstance(pair, str):
+            return Estimate(nan, reason=pair)
+        here, there = pair
+        if not (here.value > 0 and there.value > 0):
+            return Estimate(nan, reason="hardly anybody was found where features are shared")
+        return people.interval(crude - (here.log() - there.log())).exp()
+
+    def at_odds(self, test: ImperfectTest) -> dict[str, float]:
+        """How well stated rates agree with what features say of the rates, group by group."""
+        rates = self.against.rate
+
+        def stated(code: int) -> tuple[float, float, int]:
+            mine = self.problem.group == code
+            source = int(test.source[mine, 0][0])
+            rate = float(test.rates[mine, 0].mean())
+            return float(np.log(rate)), test.stated[source].error / rate, source
+
+        usual, usual_error, usual_source = stated(self.reference)
+        found = {}
+        for code in self.compared:
+            log, error, source = stated(code)
+            spread = 0.0 if source == usual_source else error**2 + usual_error**2
+            spread += self.people.error(rates[code]) ** 2
+            z = (rates[code].value - (log - usual)) / spread**0.5
+            found[self.problem.group_names[code]] = min(1.0, len(self.compared) * two_sided(z))
+        return found
+
+    def check(self, sources: Sequence[str] | None) -> FoundCheck:
+        """Whether features bear on being found alike in all groups."""
+        problem, people, model, fold = self.problem, self.people, self.model, self.fold
+        asked = failures(model, problem, people, self.reference)
+        columns = list(problem.feature_names if sources is None else sources)
+        columns += [f"{columns[place]} (missing)" for place in model.preprocessor.indicators]
+        clearest: dict[tuple[str, str], Departure] = {}
+        for one in asked:
+            key = columns[one.feature], problem.group_names[one.group]
+            clearest.setdefault(key, Departure(*key, one.z > 0, one.p_value))
+        apart = np.array(self.predicted)  # by models of each group alone
+        for code in filter(self.enough, range(problem.n_groups)):
+            mine = problem.group == code
+            for number in np.unique(fold[mine]):
+                out = mine & (fold == number)
+                rest = problem.subset(mine & (fold != number))
+                if rest.extent == "some":
+                    apart[out] = fit_found(rest, ridge=model.ridge).found(problem.subset(out))
+        found = problem.y_imputed
+        worse = people.mean(1000 * (log_loss(found, self.predicted) - log_loss(found, apart)))
+        curves = rates_by_score(problem, people, self.predicted, BINS)
+        return FoundCheck(
+            min((one.p_value for one in asked), default=nan),
+            tuple(list(clearest.values())[:MOST_DEPARTURES]),
+            people.interval(worse),
+            tuple(FoundCurve(name, *points) for name, points in curves.items()),
+        )
+
+    def sensitivity(self) -> FoundSensitivity:
+        """The range of each group's ratio, sampling included, and where it first holds 1."""
+        problem, people, reference = self.problem, self.people, self.reference
+        assert self.nuisances is not None
+        assert self.nuisances.membership is not None
+        risk = self.model.risk(problem.X)
+        member = np.maximum(self.nuisances.membership, 1e-9)
+        low, high, breakdown = {}, {}, {}
+        for code in self.compared:
+            name = problem.group_names[code]
+            reach = Z * people.error(self.against.prevalence[code])
+            cuts = Cuts(
+                risk,
+                people.weight * (problem.group == code),
+                people.weight * (problem.group == reference),
+                member[:, code] / member[:, reference],
+            )
+            ends = np.array([cuts.ends(factor) for factor in FACTORS])
+            low[name], high[name] = np.exp(ends[:, 0] - reach), np.exp(ends[:, 1] + reach)
+            alone = sampled = inf
+            for factor in SEARCHED[::-1]:
+                down, up = cuts.ends(factor)
+                alone = float(factor) if down <= 0 <= up else alone
+                sampled = float(factor) if down - reach <= 0 <= up + reach else sampled
+            breakdown[name] = Breakdown(
+                f"the outcome is not equally common in {name} and {problem.reference_group}",
+                alone,
+                sampled,
+                "factor",
+            )
+        return FoundSensitivity(FACTORS, low, high, breakdown)
 
 
 class Cuts:
@@ -378,42 +401,3 @@ class Cuts:
         """At each cut [n + 1], risks above it times `up` and below it divided by it."""
         first, second = (np.log(up * s + (s[-1] - s) / up) for s in self._sums)
         return first - second
-
-
-def found_sensitivity(
-    problem: SelectiveLabels,
-    people: People,
-    model: FoundModel,
-    nuisances: Nuisances,
-    against: Ratios,
-    groups: Sequence[int],
-) -> FoundSensitivity:
-    """The range of each group's ratio, sampling included, and where it first holds 1."""
-    assert problem.reference_group is not None
-    assert nuisances.membership is not None
-    reference = problem.group_names.index(problem.reference_group)
-    risk, member = model.risk(problem.X), np.maximum(nuisances.membership, 1e-9)
-    low, high, breakdown = {}, {}, {}
-    for code in groups:
-        name = problem.group_names[code]
-        reach = Z * people.error(against.prevalence[code])
-        cuts = Cuts(
-            risk,
-            people.weight * (problem.group == code),
-            people.weight * (problem.group == reference),
-            member[:, code] / member[:, reference],
-        )
-        ends = np.array([cuts.ends(factor) for factor in FACTORS])
-        low[name], high[name] = np.exp(ends[:, 0] - reach), np.exp(ends[:, 1] + reach)
-        alone = sampled = inf
-        for factor in SEARCHED[::-1]:
-            down, up = cuts.ends(factor)
-            alone = float(factor) if down <= 0 <= up else alone
-            sampled = float(factor) if down - reach <= 0 <= up + reach else sampled
-        breakdown[name] = Breakdown(
-            f"the outcome is not equally common in {name} and {problem.reference_group}",
-            alone,
-            sampled,
-            "factor",
-        )
-    return FoundSensitivity(FACTORS, low, high, breakdown)
