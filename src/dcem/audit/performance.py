@@ -25,7 +25,7 @@ from dcem.audit.sensitivity import (
 )
 from dcem.estimation.bounds import auc_range, extreme_auc
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.influence import People, Statistic, critical_value, differences, most_and_least
+from dcem.estimation.influence import Statistic, critical_value, differences, most_and_least
 from dcem.estimation.outcomes import Unseen, uncertain
 from dcem.estimation.overlap import group_masks
 from dcem.estimation.ranking import RankedScore
@@ -33,6 +33,7 @@ from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 
 STRENGTHS = np.exp(np.linspace(0, np.log(10), 11))
+BETTER = "the score ranks people better than chance"
 
 
 @dataclass(frozen=True)
@@ -75,11 +76,10 @@ def performance_sensitivity(
     ranges: dict[str, WorstCase] = {}
     limits: dict[str, tuple[float, float]] = {}
     for part, mine in masks.items():
-        worst = [
+        *reached, limits[part] = (
             auc_range(ranked, centre, float(g), mine, part in fixed) for g in (*STRENGTHS, inf)
-        ]
-        limits[part] = worst[-1]
-        low, high = np.array(worst[:-1]).T
+        )
+        low, high = np.array(reached).T
         if lacking[part]:  # limits alone
             low, high = np.full((2, len(STRENGTHS)), nan)
         ranges[part] = WorstCase(low, high)
@@ -98,18 +98,37 @@ def performance_sensitivity(
     }
     known = {part: area for part, area in known.items() if np.isfinite(area.value)}
     pair = most_and_least(known)
-    difference, difference_range = None, None
+    difference = difference_range = None
+
+    def worst(part: str, strength: float, up: bool) -> Statistic:
+        return uncertain(
+            lambda one: extreme_auc(ranked, one, strength, up, masks[part], part in fixed), centre
+        )
+
     if pair is not None:
-        first, second = pair
+        better, poorer = pair
 
         def gap(gamma: float) -> Estimate:
             ends = [_auc_at(ranked, evaluator.unseen_alike, gamma, masks[part]) for part in pair]
             return people.interval(ends[0] - ends[1])
 
-        (low, high), (lower, higher) = limits[first], limits[second]
+        (low, high), (lower, higher) = limits[better], limits[poorer]
         difference = curve(gap, (low - higher, high - lower))
-        one, other = ranges[first], ranges[second]
+        one, other = ranges[better], ranges[poorer]
         difference_range = WorstCase(one.low - other.high, one.high - other.low)
+        breakdown = find_breakdown(
+            lambda strength: worst(better, strength, False) - worst(poorer, strength, True),
+            people,
+            f"the score ranks group {better} better than group {poorer}",
+            reach=critical_value(people, differences(known)),
+        )
+    elif lacking[EVERYBODY]:
+        breakdown = Breakdown(BETTER, nan, nan, UNIT, lacking[EVERYBODY])
+    else:
+        chance = Statistic(0.5, np.zeros(len(score)))
+        breakdown = find_breakdown(
+            lambda strength: worst(EVERYBODY, strength, False) - chance, people, BETTER
+        )
     return PerformanceSensitivity(
         score=name,
         gamma=GAMMAS,
@@ -119,52 +138,9 @@ def performance_sensitivity(
         pair=pair,
         difference=difference,
         difference_range=difference_range,
-        breakdown=_breakdown(
-            ranked,
-            centre,
-            masks,
-            pair,
-            people,
-            lacking[EVERYBODY],
-            fixed,
-            critical_value(people, differences(known)),
-        ),
+        breakdown=breakdown,
     )
 
 
 def _auc_at(ranked: RankedScore, unseen: Unseen, gamma: float, mine: np.ndarray) -> Statistic:
     return uncertain(lambda one: ranked.auc(one.outcomes(gamma), mine), unseen)
-
-
-def _breakdown(
-    ranked: RankedScore,
-    unseen: Unseen,
-    masks: Mapping[str, np.ndarray],
-    pair: tuple[str, str] | None,
-    people: People,
-    reason: str,
-    fixed: frozenset[str],
-    reach: float,
-) -> Breakdown:
-    def worst(part: str, strength: float, up: bool) -> Statistic:
-        return uncertain(
-            lambda one: extreme_auc(ranked, one, strength, up, masks[part], part in fixed), unseen
-        )
-
-    if pair is not None:
-        better, poorer = pair
-        return find_breakdown(
-            lambda strength: worst(better, strength, False) - worst(poorer, strength, True),
-            people,
-            f"the score ranks group {better} better than group {poorer}",
-            reach=reach,
-        )
-    conclusion = "the score ranks people better than chance"
-    if reason:
-        return Breakdown(conclusion, nan, nan, UNIT, reason)
-
-    def above_chance(strength: float) -> Statistic:
-        found = worst(EVERYBODY, strength, False)
-        return Statistic(found.value - 0.5, found.influence)
-
-    return find_breakdown(above_chance, people, conclusion)
