@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from dcem.extras import extra_needed
-from dcem.table.messages import InputError
+from dcem.table.messages import InputError, require_one_of
 
 BACKENDS = ("local", "ray")
 RETRIES = 5  # of a task whose worker died
@@ -78,8 +78,7 @@ def shared_out(
 
 def connection(backend: str, address: str | None = None) -> AbstractContextManager[Any]:
     """What a backend needs for its work: `ray`, connected, or None where nothing leaves here."""
-    if backend not in BACKENDS:
-        raise InputError(f"backend must be one of {', '.join(BACKENDS)}; got {backend!r}.")
+    require_one_of("backend", backend, BACKENDS)
     return joined(address) if backend == "ray" else nullcontext()
 
 

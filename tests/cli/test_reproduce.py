@@ -29,7 +29,7 @@ def test_slips_get_one_clear_line(inside, tmp_path):
     for arguments, message in (
         (("figur2",), "Did you mean 'figure2'"),
         (("figure2", "--from", "absent"), "No folder absent"),
-        (("figure5", "--from", ".", "--format", "bmp"), "Pictures come as png, svg, pdf"),
+        (("figure5", "--from", ".", "--format", "bmp"), "--format must be one of png, svg, pdf"),
     ):
         ended = inside("reproduce", *arguments, "--out", "x", cwd=tmp_path)
         assert ended.returncode == 2

@@ -296,7 +296,7 @@ def test_what_cannot_be_is_refused() -> None:
         DragonNetClassifier(variant="published", **PLAIN).fit_problem(rows)
     with pytest.raises(InputError, match="numbered 0 to 2"):
         DragonNetClassifier(reference=3, **PLAIN).fit_problem(rows)
-    with pytest.raises(ValueError, match="variant must be one of"):
+    with pytest.raises(ValueError, match="`variant` must be one of"):
         DragonNetClassifier(variant="right", **PLAIN).fit_problem(rows)
     with pytest.raises(ValueError, match="against the first group: leave reference at 0"):
         DragonNetClassifier(variant="published", reference=1, **PLAIN).fit_problem(problem())

@@ -492,7 +492,7 @@ def test_the_page_runs(tmp_path, monkeypatch):
 
 def test_unknown_choices_are_named(table):
     for wrong in ({"variant": "best"}, {"schedule": "slow"}, {"start": "warm"}):
-        with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be one of"):
+        with pytest.raises(ValueError, match=f"`{next(iter(wrong))}` must be one of"):
             dcem.DCEMClassifier(**(SMALL | wrong)).fit_problem(table.problem())
     with pytest.raises(ValueError, match="temperature"):
         dcem.DCEMClassifier(**SMALL, temperature=0.0).fit_problem(table.problem())

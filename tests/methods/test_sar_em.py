@@ -233,5 +233,5 @@ def test_nobody_found_positive_stays_finite() -> None:
 
 
 def test_unknown_variant() -> None:
-    with pytest.raises(ValueError, match="variant must be one of"):
+    with pytest.raises(ValueError, match="`variant` must be one of"):
         SarEMClassifier(variant="right", **PLAIN).fit_problem(problem()[0])

@@ -228,7 +228,7 @@ def test_support_knows_the_testing_probability() -> None:
 
 def test_what_cannot_be_is_refused() -> None:
     rows = problem()
-    with pytest.raises(ValueError, match="variant must be one of corrected, published"):
+    with pytest.raises(ValueError, match="`variant` must be one of corrected, published"):
         InversePropensityClassifier(variant="right", **PLAIN).fit_problem(rows)
     for method in (InversePropensityClassifier, DoublyRobustClassifier):
         with pytest.raises(ValueError, match="clip is a probability"):

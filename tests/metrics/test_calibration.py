@@ -106,7 +106,7 @@ def test_a_group_of_weight_zero_is_not_calibrated_but_unknown():
         ({"score": [0.1, 1.2, -1]}, r"outside \[0, 1\] in 2 of 3 rows \(first: 1, 2\)"),
         ({"n_bins": 0}, "n_bins must be a whole number of at least 1"),
         ({"n_bins": 2.5}, "n_bins must be a whole number"),
-        ({"strategy": "quantiles"}, "did you mean 'quantile'"),
+        ({"strategy": "quantiles"}, "Did you mean 'quantile'"),
     ],
 )
 def test_errors_say_what_to_do(arguments, message):

@@ -339,7 +339,7 @@ def test_a_group_of_weight_zero_does_not_vanish():
 
 
 def test_unknown_method_is_named():
-    with pytest.raises(InputError, match="did you mean 'grid'"):
+    with pytest.raises(InputError, match="Did you mean 'grid'"):
         roc_gap([0, 1], [0.1, 0.2], [0, 1], method="gird")
 
 

@@ -30,7 +30,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import DataWarning, InputError
+from dcem.table.messages import DataWarning, require_one_of
 
 TARGETS = ("tested", "ipw", "dr")
 MEASURES = {"auc": measures.auc, "net-benefit": measures.net_benefit}
@@ -63,8 +63,7 @@ def scorer(
         Seed of the models behind "ipw" and "dr".
     """
     known = [f"{target}-{measure}" for target in TARGETS for measure in MEASURES]
-    if name not in known:
-        raise InputError(f"Unknown scorer {name!r}. Choose among: {', '.join(known)}.")
+    require_one_of("name", name, known)
     target, _, measure = name.partition("-")
     rates = {"test_sensitivity": test_sensitivity, "test_specificity": test_specificity}
     rates["prevalence"] = prevalence

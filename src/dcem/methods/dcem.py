@@ -10,6 +10,7 @@ from dcem.methods.em import PACES, EMSettings, pace_of
 from dcem.methods.network import VARIANTS, NetworkClassifier
 from dcem.methods.registry import WIDE, PropensitySettings, renamed
 from dcem.methods.tables import TrainingTable
+from dcem.table.messages import require_one_of
 
 if TYPE_CHECKING:
     from dcem.methods.fleets import FleetData, Trained
@@ -133,13 +134,9 @@ class DCEMClassifier(NetworkClassifier):
         return self.start
 
     def _settings(self, data: FleetData) -> tuple[EMSettings, PropensitySettings]:
-        for value, allowed, parameter in (
-            (self.variant, VARIANTS, "variant"),
-            (self.schedule, SCHEDULES, "schedule"),
-            (self._start, STARTS, "start"),
-        ):
-            if value not in allowed:
-                raise ValueError(f"{parameter} must be one of {', '.join(allowed)}; got {value!r}")
+        require_one_of("variant", self.variant, VARIANTS)
+        require_one_of("schedule", self.schedule, SCHEDULES)
+        require_one_of("start", self._start, STARTS)
         em, propensity = SCHEDULES[self.schedule]
         if self.schedule == "fast":
             steps = data.pace or PACES[0]

@@ -17,9 +17,10 @@ from dcem.engine.fit import Objective
 from dcem.engine.fleet import margin, mean_or_zero
 from dcem.methods.fleets import FleetData, Trained
 from dcem.methods.mixture import fit_two_normals
-from dcem.methods.network import NetworkClassifier, check_variant
+from dcem.methods.network import VARIANTS, NetworkClassifier
 from dcem.methods.noise import Noise, partners, slots_of
 from dcem.methods.registry import RELEASED, SLOW, WIDE, renamed
+from dcem.table.messages import require_one_of
 
 # Settings of the mixture fits: scikit-learn's defaults, and those of DivideMix's authors.
 MIXTURES: dict[str, dict[str, Any]] = {
@@ -105,7 +106,7 @@ class DivideMixClassifier(NetworkClassifier):
     }
 
     def _train(self, data: FleetData) -> Trained:
-        check_variant(self.variant)
+        require_one_of("variant", self.variant, VARIANTS)
         if not 0 < self.prior < 1 or self.temperature <= 0 or self.mixup <= 0:
             raise ValueError("prior must lie between 0 and 1; temperature and mixup be positive")
         # Problem m is learnt by a pair: network m of the first fleet and network m of the second.

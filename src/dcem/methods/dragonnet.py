@@ -14,11 +14,11 @@ from dcem.engine.architectures import register
 from dcem.engine.fleet import cross_entropy_rows, margin, mean_or_zero, weighted_mean
 from dcem.methods.base import GroupPredictor
 from dcem.methods.fleets import FleetData, Trained
-from dcem.methods.network import check_variant
+from dcem.methods.network import VARIANTS
 from dcem.methods.registry import RELEASED, SINGLE, SLOW, renamed
 from dcem.methods.stage import train_stage
 from dcem.methods.supervised import SupervisedNetwork
-from dcem.table.messages import InputError, notice
+from dcem.table.messages import InputError, notice, require_one_of
 
 SMOOTH = 0.01  # keeps the group probabilities that targeted regularisation divides by off zero
 SLIP = 0.01 / 1.02  # what the release adds to them instead: p + .01 / 1.02 for (p + .01) / 1.02
@@ -132,7 +132,7 @@ class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
         return Trained(both, attributes)
 
     def _check_parameters(self, data: FleetData) -> None:
-        check_variant(self.variant)
+        require_one_of("variant", self.variant, VARIANTS)
         if self.network is not None or not self.hidden:
             raise ValueError(
                 "dragonnet builds its trunk and heads from `hidden`, with at least one layer; "

@@ -23,6 +23,7 @@ from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared, prepare
 from dcem.methods.tables import TrainingTable
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import require_one_of
 
 if TYPE_CHECKING:
     from dcem.methods.network import NetworkClassifier
@@ -186,8 +187,7 @@ def _batch_size(estimator: NetworkClassifier, n_rows: int) -> int | None:
 def _check_parameters(estimator: NetworkClassifier) -> None:
     """Refuse numbers with which training would fail late, or go wrong without a word."""
     given = estimator.get_params(deep=False)
-    if given["dtype"] not in ("float32", "float64"):
-        raise ValueError(f'dtype must be "float32" or "float64", got {given["dtype"]!r}')
+    require_one_of("dtype", given["dtype"], ("float32", "float64"))
     widths = given["hidden"]
     counts = {name: given.get(name) for name in ("steps", "max_iter", "patience", "batch_size")}
     if not isinstance(widths, Sequence) or isinstance(widths, str):

@@ -27,7 +27,7 @@ from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared
 from dcem.methods.tables import TrainingTable, at_random
 from dcem.table.disclosure import THRESHOLD
-from dcem.table.messages import InputError, did_you_mean, notice
+from dcem.table.messages import InputError, did_you_mean, notice, require_one_of
 from dcem.text import decimal, p_value
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
@@ -105,10 +105,7 @@ class HeckmanClassifier(SelectiveClassifier):
     uses_validation: ClassVar[bool] = False  # nothing is chosen by held-out rows
 
     def _fit(self, data: Prepared) -> None:
-        if self.estimation not in ("likelihood", "two-step"):
-            raise InputError(
-                f'estimation must be "likelihood" or "two-step", got {self.estimation!r}.'
-            )
+        require_one_of("estimation", self.estimation, ("likelihood", "two-step"))
         table = data.standard
         deciders = _deciders(data)
         Z = np.column_stack([np.ones(len(table)), table.X, deciders])

@@ -14,7 +14,7 @@ from dcem.learners import Sample, make_learner
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared
 from dcem.methods.tables import at_random
-from dcem.table.messages import InputError, notice
+from dcem.table.messages import notice, require_one_of
 from dcem.text import percent
 
 FOLDS = 3
@@ -79,10 +79,7 @@ class InstrumentClassifier(SelectiveClassifier):
     uses_validation: ClassVar[bool] = False  # every row is held out once
 
     def _fit(self, data: Prepared) -> None:
-        if self.identification not in ("point", "partial"):
-            raise InputError(
-                f'identification is "point" or "partial", got {self.identification!r}.'
-            )
+        require_one_of("identification", self.identification, ("point", "partial"))
         problem, seed = data.problem, data.seeds[0]
         folds = min(FOLDS, int(problem.person.max()) + 1)
         fold = person_folds(problem, folds, seed)

@@ -123,9 +123,3 @@ class NetworkClassifier(SelectiveClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.preprocess is not None
         return tags
-
-
-def check_variant(variant: str) -> None:
-    """Refuse a variant that does not exist."""
-    if variant not in VARIANTS:
-        raise ValueError(f"variant must be one of {', '.join(VARIANTS)}; got {variant!r}")

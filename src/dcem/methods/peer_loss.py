@@ -12,10 +12,10 @@ from torch import Tensor
 from dcem.engine import Rows
 from dcem.engine.fleet import cross_entropy_rows, margin, weighted_mean
 from dcem.methods.fleets import FleetData, Trained
-from dcem.methods.network import check_variant
+from dcem.methods.network import VARIANTS
 from dcem.methods.registry import RELEASED, SINGLE, SLOW, WIDE, renamed
 from dcem.methods.supervised import SupervisedNetwork, TestedOnlyClassifier
-from dcem.table.messages import InputError
+from dcem.table.messages import InputError, require_one_of
 
 # Added to a probability before its logarithm: the peer term is subtracted, so it needs a bound.
 FLOOR = 1e-8
@@ -41,7 +41,7 @@ class _PeerNetwork(SupervisedNetwork):
         raise NotImplementedError
 
     def _train(self, data: FleetData) -> Trained:
-        check_variant(self.variant)
+        require_one_of("variant", self.variant, VARIANTS)
         n_groups = data.n_groups if self.by_group else 1
         if self.variant == "published" and self._given_rates(n_groups) is not None:
             raise ValueError(

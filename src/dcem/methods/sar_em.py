@@ -13,10 +13,10 @@ from dcem.engine.fleet import cross_entropy_rows, weighted_mean
 from dcem.methods.em import alternate
 from dcem.methods.em_networks import FleetSteps
 from dcem.methods.fleets import FleetData, Trained, saves_of
-from dcem.methods.network import NetworkClassifier, check_variant
+from dcem.methods.network import VARIANTS, NetworkClassifier
 from dcem.methods.registry import RELEASED, SLOW, renamed
 from dcem.methods.support import with_group
-from dcem.table.messages import InputError
+from dcem.table.messages import InputError, require_one_of
 
 CLAMP = 1e-6  # a classifier's probabilities stay this far from 0 and 1 in the E-step
 LOSSES = ("classifier_loss", "propensity_loss")
@@ -99,7 +99,7 @@ class SarEMClassifier(NetworkClassifier):
         return self.variant == "published"
 
     def _train(self, data: FleetData) -> Trained:
-        check_variant(self.variant)
+        require_one_of("variant", self.variant, VARIANTS)
         assert data.validation is not None
         if self.uses_truth and data.validation.get("truth") is None:
             raise InputError(

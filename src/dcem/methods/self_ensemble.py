@@ -13,10 +13,11 @@ from dcem.engine import SGD, Fleet, Rows, Trainer
 from dcem.engine.checkpoint import State
 from dcem.engine.fleet import cross_entropy_rows, mean_or_zero
 from dcem.methods.fleets import FleetData, Trained, saves_of
-from dcem.methods.network import NetworkClassifier, check_variant
+from dcem.methods.network import VARIANTS, NetworkClassifier
 from dcem.methods.noise import Noise
 from dcem.methods.registry import RELEASED, WIDE, renamed
 from dcem.metrics import auc
+from dcem.table.messages import require_one_of
 
 
 class SelfEnsembleClassifier(NetworkClassifier):
@@ -98,7 +99,7 @@ class SelfEnsembleClassifier(NetworkClassifier):
 
     def _train(self, data: FleetData) -> Trained:
         assert data.validation is not None
-        check_variant(self.variant)
+        require_one_of("variant", self.variant, VARIANTS)
         architecture = self._architecture(data.n_inputs)
         everyone = list(range(len(data.seeds)))
         positive = torch.atleast_2d(data.train["y"] > 0).expand(len(everyone), -1)

@@ -16,12 +16,12 @@ import numpy as np
 from dcem.estimation.folds import best_rows, in_turn
 from dcem.learners import Sample, make_learner
 from dcem.methods.fitting import Prepared
-from dcem.methods.network import check_variant
+from dcem.methods.network import VARIANTS
 from dcem.methods.registry import RELEASED, SINGLE, SLOW, WIDE, PropensitySettings, renamed
 from dcem.methods.supervised import LearnerClassifier, Lesson, fit_members
 from dcem.methods.support import with_group
 from dcem.methods.tables import TrainingTable
-from dcem.table.messages import InputError
+from dcem.table.messages import InputError, require_one_of
 
 if TYPE_CHECKING:
     from dcem.methods.fleets import FleetData, Trained
@@ -102,7 +102,7 @@ class InversePropensityClassifier(LearnerClassifier):
         self.models_ = fit_members(self, data, *more)
 
     def _check_parameters(self) -> None:
-        check_variant(self.variant)
+        require_one_of("variant", self.variant, VARIANTS)
         _check_clip(self.clip)
         if self.variant == "published" and self.clip != InversePropensityClassifier.clip:
             raise ValueError(

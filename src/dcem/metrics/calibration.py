@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dcem.metrics._inputs import Checked, Label, read_groups, read_rows
-from dcem.table.messages import InputError, nearest, notice, rows_text
+from dcem.table.messages import InputError, notice, require_one_of, rows_text
 
 Strategy = Literal["quantile", "uniform"]
 
@@ -142,15 +142,10 @@ def bin_of(rows: Checked, n_bins: int, strategy: Strategy) -> np.ndarray:
     """The bin (0..n_bins-1) of each row; some bins may hold nobody."""
     if not (isinstance(n_bins, int | np.integer) and n_bins >= 1):
         raise InputError(f"n_bins must be a whole number of at least 1, not {n_bins!r}.")
+    require_one_of("strategy", strategy, ("quantile", "uniform"))
     if strategy == "uniform":
         return np.minimum((rows.score * n_bins).astype(np.intp), n_bins - 1)
-    if strategy == "quantile":
-        return equal_mass(rows.score, rows.weight, n_bins)
-    guess = nearest(strategy, ("quantile", "uniform")) or "quantile"
-    raise InputError(
-        f"strategy={strategy!r} is not known. Use 'quantile' or 'uniform' (did you mean "
-        f"{guess!r}?)."
-    )
+    return equal_mass(rows.score, rows.weight, n_bins)
 
 
 def equal_mass(score: np.ndarray, mass: np.ndarray | None, n_bins: int) -> np.ndarray:

@@ -44,7 +44,7 @@ from dcem.metrics.roc import (
     rank,
     roc_treads,
 )
-from dcem.table.messages import InputError, nearest, notice
+from dcem.table.messages import notice, require_one_of
 
 Pair = tuple[Label, Label]
 GapMethod = Literal["exact", "grid"]
@@ -102,11 +102,7 @@ def roc_gaps(
     y: Any, score: Any, group: Any, *, weight: Any = None, method: GapMethod = "exact"
 ) -> dict[Pair, float]:
     """The ROC gap of every pair of groups."""
-    if method not in ("exact", "grid"):
-        guess = nearest(method, ("exact", "grid")) or "exact"
-        raise InputError(
-            f"method={method!r} is not known. Use 'exact' or 'grid' (did you mean {guess!r}?)."
-        )
+    require_one_of("method", method, ("exact", "grid"))
     rows, groups = _read(y, score, group, weight)
     return _gaps(_curves(_ranked_cells(rows, groups), groups, "ROC gap"), method)
 

@@ -17,7 +17,7 @@ from dcem.files import whole_file, write_text
 from dcem.paper.published import METHOD_STYLES
 from dcem.paper.sources import Found, Need, ResultSource
 from dcem.report.style import RC, WARN, group_colour
-from dcem.table.messages import InputError
+from dcem.table.messages import require_one_of
 
 DPI = 170
 FORMATS = ("png", "svg", "pdf")
@@ -136,8 +136,7 @@ def reproduce(
         Called after each exhibit.
     """
     for ending in formats:
-        if ending not in FORMATS:
-            raise InputError(f"Pictures come as {', '.join(FORMATS)}; not as {ending!r}.")
+        require_one_of("formats", ending, FORMATS)
     results = []
     for exhibit in exhibits:
         found = [source.rows(need) for need in exhibit.needs]

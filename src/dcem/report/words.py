@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from dcem.estimation.findings import SEVERITIES, by_severity
 from dcem.report.document import Document
-from dcem.table.messages import InputError
+from dcem.table.messages import require_one_of
 
 _BORNE = " at random, if the loss can be borne"
 _NOBODY = "search nobody for the sake of a number"
@@ -203,8 +203,7 @@ def _milder(document: Document, keys: frozenset[str]) -> Document:
 
 def speak(field: str, names: Collection[str] = ()) -> Callable[[str], str]:
     """A function that puts a sentence into the words of a field, and leaves names alone."""
-    if field not in FIELDS:
-        raise InputError(f"No words are known for {field!r}. Choose among: {', '.join(FIELDS)}.")
+    require_one_of("words", field, FIELDS)
     words = FIELDS[field]
     if not words:
         return str

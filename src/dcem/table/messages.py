@@ -111,6 +111,13 @@ def did_you_mean(name: object, allowed: Iterable[object]) -> str:
     return f" Did you mean {guess!r}?" if guess else ""
 
 
+def require_one_of(name: str, given: object, allowed: Collection[str]) -> None:
+    """Refuse a value that is not among the words which an argument takes."""
+    if given not in list(allowed):
+        hint = did_you_mean(given, allowed)
+        raise InputError(f"`{name}` must be one of {', '.join(allowed)}; got {given!r}.{hint}")
+
+
 def require_columns(
     available: Collection[object], wanted: Iterable[object], where: str = "The table"
 ) -> None:

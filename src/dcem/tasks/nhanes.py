@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import InputError, require_columns
+from dcem.table.messages import InputError, require_columns, require_one_of
 from dcem.tasks.task import Task, seed_from
 
 OUTCOMES = {"diabetes": 6.5, "prediabetes": 5.7}  # glycohaemoglobin from so many percent on
@@ -130,8 +130,7 @@ def nhanes_problem(
     group_as_feature: bool = False,
 ) -> tuple[SelectiveLabels, np.ndarray]:
     """All people as one problem, and the truth of each `[n]`."""
-    if outcome not in OUTCOMES:
-        raise InputError(f"outcome must be one of {', '.join(OUTCOMES)}; got {outcome!r}.")
+    require_one_of("outcome", outcome, OUTCOMES)
     truth = (people["LBXGH"] >= OUTCOMES[outcome]).to_numpy().astype(np.int64)
     X = nhanes_features(people)
     code = people["RIDRETH1"].astype(int).to_numpy() - 1

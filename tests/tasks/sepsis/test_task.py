@@ -152,8 +152,8 @@ def test_the_task_knows_that_its_cohort_is_artificial(cohort: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"sign": "released"}, "sign is one of"),
-        ({"missing": "nan"}, "missing is one of"),
+        ({"sign": "released"}, "`sign` must be one of"),
+        ({"missing": "nan"}, "`missing` must be one of"),
         ({"beta": 1.5}, "beta"),
         ({"k": 0}, "k "),
     ],

@@ -12,13 +12,11 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
-from dcem.table.messages import InputError, did_you_mean
+from dcem.table.messages import require_one_of
 
 
 def backend(name: str) -> Any:
     """The backend of that name."""
     names = sorted(module.name for module in iter_modules(__path__))
-    if name not in names:
-        hint = did_you_mean(name, names)
-        raise InputError(f"Unknown backend {name!r}.{hint} Known: {', '.join(names)}.")
+    require_one_of("backend", name, names)
     return import_module(f"{__name__}.{name}")

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dcem.files import whole_file, write_text
-from dcem.table.messages import InputError
+from dcem.table.messages import InputError, require_one_of
 from dcem.tasks.sepsis.sources import ARTIFICIAL_MARK, COLUMNS
 
 if TYPE_CHECKING:
@@ -77,11 +77,8 @@ def write_artificial(
     the `cohort`; the `rules` are the same every time.
     """
     target = Path(folder)
-    if kind not in KINDS or layout not in LAYOUTS:
-        raise InputError(
-            f"the kind is one of {', '.join(KINDS)} and the layout one of {', '.join(LAYOUTS)}; "
-            f"got {kind!r} and {layout!r}."
-        )
+    require_one_of("kind", kind, KINDS)
+    require_one_of("layout", layout, LAYOUTS)
     if target.exists() and any(target.iterdir()):
         raise InputError(
             f"{target} is not empty. Artificial tables go into a folder of their own, so that they "

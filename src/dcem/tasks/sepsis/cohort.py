@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dcem.files import whole_file
-from dcem.table.messages import InputError, did_you_mean, notice
+from dcem.table.messages import InputError, notice, require_one_of
 from dcem.tasks.sepsis.account import EXCLUSIONS, account
 from dcem.tasks.sepsis.features import FEATURE_NAMES
 from dcem.tasks.sepsis.sources import Mimic, check_rows, find_tables, recognise, sql_text
@@ -92,9 +92,9 @@ def build_cohort(
     progress
         Called at the beginning and the end of every stage.
     """
-    _one_of("suspicion", suspicion, SUSPICION)
-    _one_of("features", features, FEATURES_AS)
-    _one_of("release", release, RELEASES)
+    require_one_of("suspicion", suspicion, SUSPICION)
+    require_one_of("features", features, FEATURES_AS)
+    require_one_of("release", release, RELEASES)
     out = Path(out)
     for path in (out, Path(stays) if stays is not None else out):
         if path.is_dir() or not path.parent.is_dir():
@@ -196,9 +196,3 @@ def _check_stays(stages: Stages, tables: Mimic) -> None:
             f"{path}: {listed - there:,} of {listed:,} ICU stays have no row in ADMISSIONS or "
             "PATIENTS. The files belong to different releases, or one is cut short."
         )
-
-
-def _one_of(name: str, given: str, allowed: tuple[str, ...]) -> None:
-    if given not in allowed:
-        hint = did_you_mean(given, allowed)
-        raise InputError(f"`{name}` is one of {', '.join(allowed)}; got {given!r}.{hint}")

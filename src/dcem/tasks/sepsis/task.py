@@ -32,7 +32,7 @@ import numpy as np
 import pandas as pd
 
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import InputError, require_columns, rows_text
+from dcem.table.messages import InputError, require_columns, require_one_of, rows_text
 from dcem.tasks.rates import rates_of_testing
 from dcem.tasks.sepsis.features import FEATURE_NAMES, PUBLISHED_SD, RACE_CODES
 from dcem.tasks.task import Task
@@ -93,9 +93,8 @@ def load_sepsis(
     InputError
         Where no policy can reach the rates.
     """
-    for name, given, allowed in (("sign", sign, SIGNS), ("missing", missing, MISSING)):
-        if given not in allowed:
-            raise InputError(f"{name} is one of {', '.join(allowed)}; got {given!r}.")
+    require_one_of("sign", sign, SIGNS)
+    require_one_of("missing", missing, MISSING)
     if not 0 <= beta <= 1:
         raise InputError(f"beta is a weight between 0 and 1; got {beta}.")
     frame, build = read_cohort(cohort)

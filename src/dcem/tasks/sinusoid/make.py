@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import InputError
+from dcem.table.messages import InputError, require_one_of
 from dcem.tasks.rates import rates_of_outcome, rates_of_testing
 from dcem.tasks.sinusoid.exact_rates import calibrate_exactly
 from dcem.tasks.sinusoid.process import AS_RELEASED, AS_WRITTEN, SinusoidConstants, SinusoidProcess
@@ -158,8 +158,7 @@ def make_sinusoid(
 
 
 def _constants(preset: str, given: dict[str, float | None]) -> SinusoidConstants:
-    if preset not in PRESETS:
-        raise InputError(f"No preset {preset!r}. Choose one of {', '.join(map(repr, PRESETS))}.")
+    require_one_of("preset", preset, PRESETS)
     changed = {name: float(value) for name, value in given.items() if value is not None}
     for name in ("variance", "outcome_slope", "testing_slope"):
         if not changed.get(name, 1.0) > 0:
@@ -169,8 +168,7 @@ def _constants(preset: str, given: dict[str, float | None]) -> SinusoidConstants
 
 def _stream(preset: str, stream: str | None, random_state: Any) -> str:
     stream = DEFAULT_STREAM[preset] if stream is None else stream
-    if stream not in ("published", "independent"):
-        raise InputError(f"No stream {stream!r}. Choose 'published' or 'independent'.")
+    require_one_of("stream", stream, ("published", "independent"))
     if stream == "published" and preset != "as-released":
         raise InputError(f"The preset {preset!r} has no published draws. Use stream='independent'.")
     if stream == "published" and random_state is not None:
