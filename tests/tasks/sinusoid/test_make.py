@@ -47,7 +47,7 @@ def test_infeasible_settings_name_the_group_and_its_rate(stream, q_t, group, rat
         ({"q_y": 0.01, "prevalence": 0.6}, "group 1 would need a prevalence of 1.188"),
         ({"phase": math.inf}, "finite angle in radians"),
         ({"preset": "as-drawn"}, "'as-released', 'as-written'"),
-        ({"stream": "fresh"}, "'published' or 'independent'"),
+        ({"stream": "fresh"}, "one of published, independent"),
         ({"random_state": 3}, "seeded with 42"),
         ({"preset": "as-written", "stream": "published"}, "no published draws"),
         ({"n_train": 1}, "n_train = 1 .* both groups"),
