@@ -46,7 +46,7 @@ def test_infeasible_settings_name_the_group_and_its_rate(stream, q_t, group, rat
         ({"q_t": -1.0}, "ratio .* must be positive"),
         ({"q_y": 0.01, "prevalence": 0.6}, "group 1 would need a prevalence of 1.188"),
         ({"phase": math.inf}, "finite angle in radians"),
-        ({"preset": "as-drawn"}, "'as-released', 'as-written'"),
+        ({"preset": "as-drawn"}, "one of as-released, as-written"),
         ({"stream": "fresh"}, "one of published, independent"),
         ({"random_state": 3}, "seeded with 42"),
         ({"preset": "as-written", "stream": "published"}, "no published draws"),
