@@ -93,6 +93,16 @@ def test_too_few_people_per_decider_are_told_so():
     assert "cannot be compared" in to_markdown(audit_document(found))
 
 
+def test_deciders_who_are_compared_are_not_said_to_be_beyond_comparison():
+    """Enough people to compare how often deciders test, and too few for bounds."""
+    problem = table(n=400)
+    who = np.arange(400) % 4
+    found = audited(SelectiveLabels.from_arrays(problem.X, problem.y_obs, decider=who))
+    told = {finding.key: finding.headline for finding in found.findings}
+    assert found.deciders.compared is not None
+    assert told["deciders-unknown"] == "How deciders differ bounds nothing here"
+
+
 def test_without_deciders_nothing_is_said(audit):
     problem = table(n=400)
     plain = SelectiveLabels.from_arrays(problem.X, problem.y_obs)

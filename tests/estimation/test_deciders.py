@@ -320,3 +320,13 @@ def test_small_deciders_are_left_out():
     assert found is not None
     assert found.number == 3
     assert found.left_out == pytest.approx(20 / 400)
+
+
+def test_deciders_who_happen_to_be_alike_rule_out_no_more_than_others():
+    """Four deciders of a hundred people each cannot show that nobody differs at all."""
+    error = np.array([0.04, 0.04, 0.05, 0.09])
+    alike = _spread_beyond_error(np.array([0.001, -0.001, 0.0, 0.002]), error)
+    usual = _spread_beyond_error(np.array([0.04, -0.04, 0.05, -0.07]), error)
+    assert alike.p_value > 0.99
+    assert alike.deviation.value == alike.deviation.low == 0
+    assert 0.04 < alike.deviation.high <= usual.deviation.high

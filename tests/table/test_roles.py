@@ -128,7 +128,12 @@ def test_levels_need_ten_people_not_rows(frame) -> None:
 @pytest.mark.filterwarnings("ignore::dcem.DataWarning")
 def test_decisions_as_they_are_called_say_who_was_tested() -> None:
     frame = pd.DataFrame({"x": range(4), "y": [1, 0, None, None]})
-    for yes, no in (("Approved", "Declined"), ("released", "detained"), ("TRUE", "FALSE")):
+    for yes, no in (
+        ("Approved", "Declined"),
+        ("released", "detained"),
+        ("Accept", "Reject"),
+        ("TRUE", "FALSE"),
+    ):
         read = read_table(frame.assign(t=[yes, yes, no, no]), Roles(label="y", tested="t"))
         assert read.problem.tested.tolist() == [True, True, False, False]
     with pytest.raises(InputError, match="'pending'"):

@@ -9,7 +9,8 @@ with a standard deviation tau around zero, and seen with a known error of their 
 
 Q(0) tells whether there is more spread than chance makes (chi-squared); tau is where Q(tau) is what
 it should be (Paule and Mandel 1982), its interval where Q(tau) is at the quantiles (Viechtbauer
-2007). Each effect is then drawn towards zero by as much as it is noise (empirical Bayes).
+2007), or its upper end where Q would be without any spread, if that is further. Each effect is then
+drawn towards zero by as much as it is noise (empirical Bayes).
 
 *Found at equal rates.* If deciders get comparable people and differ only in how far down one
 common list they test, what they find is a curve of how much they test: those who test equally find
@@ -27,7 +28,7 @@ of heterogeneity in meta-analysis", Statistics in Medicine 2007.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import nan, sqrt
 
@@ -197,17 +198,23 @@ def _spread_beyond_error(effect: np.ndarray, error: np.ndarray, used: int = 1) -
         return Variation(Estimate(nan, reason="too few deciders"), nan)
     far = 0.5  # no shares differ by more
 
-    def at(wanted: float) -> float:
-        if _q(effect, error, 0.0) <= wanted:
-            return 0.0
-        if _q(effect, error, far) >= wanted:
-            return float(far)
-        return float(brentq(lambda tau: _q(effect, error, tau) - wanted, 0.0, far))
+    def seen(tau: float) -> float:
+        return _q(effect, error, tau)
 
-    low, high = (at(chi2.ppf(level, freedom)) for level in ((1 + LEVEL) / 2, (1 - LEVEL) / 2))
-    return Variation(
-        Estimate(at(freedom), low, high), float(chi2.sf(_q(effect, error, 0.0), freedom))
-    )
+    def by_chance(tau: float) -> float:  # what Q would be without any spread
+        return float(freedom * np.mean(error**2 / (error**2 + tau**2)))
+
+    def at(wanted: float, q: Callable[[float], float] = seen) -> float:
+        if q(0.0) <= wanted:
+            return 0.0
+        if q(far) >= wanted:
+            return float(far)
+        return float(brentq(lambda tau: q(tau) - wanted, 0.0, far))
+
+    low, high = (chi2.ppf(level, freedom) for level in ((1 + LEVEL) / 2, (1 - LEVEL) / 2))
+    # Effects that happen to be more alike than chance makes them rule out no more than usual ones.
+    most = max(at(high), at(high, by_chance))
+    return Variation(Estimate(at(freedom), at(low), most), float(chi2.sf(seen(0.0), freedom)))
 
 
 def _order(

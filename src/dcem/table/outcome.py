@@ -42,8 +42,15 @@ UNDECIDED = {
 # What a decision is called, where it says who was tested.
 DECIDED = {
     **dict.fromkeys(("approved", "accepted", "granted", "released", "tested", "searched"), "yes"),
-    **dict.fromkeys(("done", "performed", "ordered"), "yes"),
+    **dict.fromkeys(
+        ("done", "performed", "ordered", "investigated", "inspected", "audited"), "yes"
+    ),
+    **dict.fromkeys(("reviewed", "examined", "screened", "interviewed"), "yes"),
+    **dict.fromkeys(("approve", "accept", "grant", "release"), "yes"),
     **dict.fromkeys(("declined", "rejected", "denied", "refused", "detained"), "no"),
+    **dict.fromkeys(("decline", "reject", "deny", "refuse", "detain"), "no"),
+    **dict.fromkeys(("not investigated", "not inspected", "not audited", "not reviewed"), "no"),
+    **dict.fromkeys(("not examined", "not screened", "not interviewed"), "no"),
     **dict.fromkeys(("not approved", "not released", "not tested", "not searched"), "no"),
     **dict.fromkeys(("not done", "not performed", "not ordered"), "no"),
 }
