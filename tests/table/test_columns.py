@@ -318,3 +318,17 @@ def test_a_letter_behind_some_numbers_is_pointed_out():
     assert "'0m'" in guess_kind("age", text(ages)).note
     wards = guess_kind("ward", text([f"{i % 40}{'ab'[i % 2]}" for i in range(700)]))
     assert "number" not in wards.note
+
+
+@pytest.mark.parametrize("n", [300, 6000])
+def test_dates_in_several_forms_are_pointed_out(n):
+    day = pd.date_range("2001-02-03 00:00", periods=n, freq="D")
+    forms = [day.strftime(form) for form in ("%Y-%m-%d", "%d/%m/%Y", "%b %d, %Y")]
+    which = np.random.default_rng(0).integers(6, size=n)
+    for two in ([0, 1], [1, 2], [0, 1, 2]):
+        mixed = [forms[two[which[i] % len(two)]][i] for i in range(n)]
+        assert "several forms" in guess_kind("seen", text(mixed)).note
+    swapped = [day[i].strftime(("%d/%m/%Y", "%m/%d/%Y")[which[i] % 2]) for i in range(n)]
+    assert "several forms" in guess_kind("seen", text(swapped)).note
+    words = [f"{i} of {i % 7}/{i % 12}" for i in range(n)]
+    assert "forms" not in guess_kind("note", text(words)).note

@@ -43,6 +43,7 @@ IN_TEXT = {  # what nearly all values are like -> what to say of them
 }
 LETTER = re.compile(r"\d+([.,]\d+)?[^\W\d_]")  # "8m", the age of a baby among years; or a code
 HIDDEN = "would be a number"
+MENDABLE = (HIDDEN, dates.DATED)  # what notes say of a column that is one but for its spelling
 FEW_WORDS = 0.05  # of the values of a column of numbers may be words, which count as missing
 FEW_ODD = 3  # words that may keep a column from being one of numbers
 MOST_CODES = 50  # distinct integers that a column named like a code may have to be one
@@ -151,8 +152,8 @@ def guess_kind(
         note = dates.reading_note(text.values, known)
         return _guess_date(name, dates.days_of(text, known)[0], known, note)
     guess = _guess_category(name, text, keep, person)
-    zones = dates.zones_note(text.values)
-    return replace(guess, note=zones) if zones else guess
+    other = dates.zones_note(text.values) or dates.forms_note(text.values)
+    return replace(guess, note=other) if other else guess
 
 
 def _free_text(column: pa.ChunkedArray, missing: Collection[str]) -> Guess | None:
@@ -187,7 +188,8 @@ def _is_prose(found: Sequence[str]) -> bool:
     few = found[:: max(1, len(found) // SAMPLE)]
     if len(found) <= 10 * SAMPLE or np.isfinite(values.limits_parsed(few)).mean() >= 0.5:
         return False
-    return dates.date_format(few) is None and not dates.zones_note(few)
+    notes = dates.zones_note, dates.forms_note
+    return dates.date_format(few) is None and not any(note(few) for note in notes)
 
 
 def _number_in_text(text: values.Coded, counts: np.ndarray) -> tuple[np.ndarray, str] | None:

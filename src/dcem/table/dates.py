@@ -99,6 +99,37 @@ def zones_note(values: Sequence[str]) -> str:
     )
 
 
+def forms_note(values: Sequence[str]) -> str:
+    """What to say of dates that are not read since they are written in several ways, or nothing."""
+    few = values[:: max(1, len(values) // SAMPLE)]
+    if max(map(len, few), default=0) > LONGEST:
+        return ""
+    alike: dict[str, list[str]] = {}
+    for value in few:
+        alike.setdefault(_shape(value), []).append(value)
+    first: dict[str, str] = {}  # a format and a date in it
+    unread = 0
+    for shape, left in alike.items():
+        known = [one for one in _by_shape().get(shape, ()) if not is_time(one)]
+        known += [ISO] * bool(_STARTS_ISO.match(left[0]))
+        while known and left:
+            shares = {one: _share_dated(left, one) for one in known}
+            best = max(shares, key=lambda one: shares[one])
+            read = _dates(left, best).notna().tolist()
+            if not any(read):
+                break
+            first.setdefault(best, left[read.index(True)])
+            left = [value for value, is_read in zip(left, read, strict=True) if not is_read]
+        unread += len(left)
+    if len(first) < 2 or unread > (1 - SHARE) * len(few):
+        return ""
+    written = ", ".join(map(repr, first.values()))
+    return f"dates in several forms, such as {written}: in one form they {DATED}"
+
+
+DATED = "would be dates"
+
+
 def is_time(known: str) -> bool:
     """Whether a format is of times of day alone."""
     return known in TIMES

@@ -40,7 +40,7 @@ from dcem.table.candidates import (
     label_candidates,
     why_tested,
 )
-from dcem.table.columns import HIDDEN, LIKE_CODES, word_among_numbers
+from dcem.table.columns import LIKE_CODES, MENDABLE, word_among_numbers
 from dcem.table.drawing import blocks_of
 from dcem.table.load import UserTable, read_table
 from dcem.table.messages import (
@@ -393,13 +393,15 @@ def _left_out(
             yield f"{name!r}: {leak.sentence}. Leave it out if it was recorded later."
         for one in read.columns:
             useless = one.role == "left out" and not (sampled and one.kind == "constant")
-            if one.role == "left out" and HIDDEN in one.note:  # once mended, it is a feature
+            mendable = any(words in one.note for words in MENDABLE)
+            if one.role == "left out" and mendable:  # once mended, it is a feature
                 yield f"{one.name!r} is left out: {one.note}."
             elif useless and one.name not in why:
                 why[one.name] = f"It cannot serve as a feature: {one.note.split(';')[0]}."
         features = [one for one in read.columns if one.role == "feature" and one.name not in why]
         for one in features:
-            told = [n for n in one.note.split("; ") if values.FAR_OFF in n or HIDDEN in n]
+            pointed = (values.FAR_OFF, *MENDABLE)
+            told = [n for n in one.note.split("; ") if any(words in n for words in pointed)]
             yield from (f"{one.name!r}: {note}." for note in told)
         if codes := [one.name for one in features if LIKE_CODES in one.note]:
             yield (
