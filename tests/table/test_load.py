@@ -257,6 +257,22 @@ def test_a_value_that_counts_as_no_for_want_of_another_role_is_told(labels, test
     assert not told or told in said[0]
 
 
+def test_a_later_table_in_which_a_result_is_called_otherwise_is_told():
+    """What meant no is kept, if ten people had it: grades A and B here, not the one E."""
+    grades = ["C", "A", "B", None] * 30
+    frame = pd.DataFrame({"x": np.arange(120) % 7, "grade": ["E", *grades[1:]]})
+    before = read_table(frame, Roles(label="grade", positive="C"))
+    assert before.roles.negative == ("A", "B")
+    assert Roles.from_plain(before.roles.to_plain()) == before.roles
+    assert "negative" not in before.roles.in_words()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_table(frame.iloc[1:], before.roles, encoder=before.encoder)
+    later = frame.assign(grade=frame.grade.replace("B", "F"))
+    with pytest.warns(DataWarning, match="is 'E', 'F' in 31 of 120 rows.*when the model was"):
+        read_table(later, before.roles, encoder=before.encoder)
+
+
 def test_people_whose_numbers_a_spreadsheet_rounded_are_told():
     frame = pd.DataFrame({"x": range(60), "pid": ["1.23457E+11", "1.23458E+11"] * 30})
     frame["label"] = [1, 0, np.nan] * 20

@@ -201,7 +201,13 @@ def _read(
         roles = replace(roles, testing_probability=drawn.name)
     truth = outcome.read_truth(table.column(roles.truth), roles) if roles.truth else None
     person = _person(table, roles)
-    columns, encoder = _understand(table, roles, person, twins, known)
+    # those of whom it is not known are one more
+    people = None if person is None else person.fillna(-1).to_numpy(np.int64) + 1
+    if known is None and roles.positive and not roles.positives_only:
+        no = looked & (label == 0)
+        negative = outcome.values_of_no(table.column(roles.label), no, roles, people)
+        roles = replace(roles, negative=negative)
+    columns, encoder = _understand(table, roles, people, twins, known)
     found = _leaks(table, encoder, roles, looked, label, truth, time)
     flags = {
         name: "; ".join(leak.sentence for leak in found if leak.column == name)
@@ -301,7 +307,7 @@ def _refuse_unreadable(table: pa.Table, roles: Roles) -> None:
 def _understand(
     table: pa.Table,
     roles: Roles,
-    person: pd.Series | None,
+    people: np.ndarray | None,
     twins: dict[str, str],
     known: Encoder | None,
 ) -> tuple[tuple[Column, ...], Encoder]:
@@ -311,8 +317,6 @@ def _understand(
     """
     earlier = None if known is None else {one.name: one for one in known.encodings}
     columns, encodings = [], []
-    # those of whom it is not known are one more
-    people = None if person is None else person.fillna(-1).to_numpy(np.int64) + 1
     for name in table.column_names:
         role, raw = roles.of(name), table.column(name)
         if role == "id":  # whatever it looks like; a million names are not worth a look

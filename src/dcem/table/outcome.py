@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from dcem.table import checks, groups, values
+from dcem.table.disclosure import THRESHOLD, people_of
 from dcem.table.messages import InputError, did_you_mean, notice, quoted
 from dcem.table.roles import Roles, split_where_known
 
@@ -102,13 +103,33 @@ def _tell_doubtful(text: values.Coded, is_no: np.ndarray, roles: Roles, everybod
     undone |= {value for value in no if values.MISSING_CODE.fullmatch(values.whole(value))}
     several = bool(plain) or (everybody and len(no) > 1)
     doubtful = [value for value in no if value not in plain and (several or value in undone)]
+    so, what = "", "`untested_value` what means"
+    if roles.negative:  # a later table than that of the model, which knows what meant no
+        doubtful = [value for value in no if values.whole(value) not in roles.negative]
+        so = ", though hardly anybody had it when the model was fitted"
+        what = "`positive` what means yes, under `untested_value` what means"
     if doubtful:
         rows = int((is_no & text.take(np.isin(text.values, doubtful), False)).sum())
         notice(
             f"Label {roles.label!r} is {quoted(doubtful)} in {rows:,} of {len(text.codes):,} rows, "
-            "which counts as a negative result. List under `untested_value` what means that "
-            "nobody looked, or that nobody knows."
+            f"which counts as a negative result{so}. List under {what} that nobody looked, or that "
+            "nobody knows."
         )
+
+
+def values_of_no(
+    column: pa.ChunkedArray, is_no: np.ndarray, roles: Roles, person: np.ndarray | None
+) -> tuple[str, ...]:
+    """Label values that at least ten people have among rows [n] that count as no.
+
+    A model keeps them: in a later table another value is not a no that anybody has thought of.
+    `person [n]` are numbers of the people behind the rows, if some have several.
+    """
+    text = values.wholes(values.coded(column, roles.missing_in(roles.label)))
+    codes, many = text.codes[is_no], len(text.values)
+    who = np.arange(len(text.codes)) if person is None else person
+    people = people_of(codes, who[is_no], many)
+    return tuple(text.values[i] for i in np.flatnonzero(people >= THRESHOLD))
 
 
 def _label(text: values.Coded, roles: Roles) -> np.ndarray:

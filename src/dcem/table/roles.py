@@ -110,7 +110,9 @@ class Roles:
         f"as age=99. {LIST}",
     )
     group_as_feature: bool = _role("flag", "Let the outcome model see the group.")
+    # settled by reading, not given: no `help`
     label_is_number: bool = _role("flag", "")
+    negative: tuple[str, ...] = _role("values", "")
 
     def __post_init__(self) -> None:
         for role in fields(self):
@@ -195,7 +197,7 @@ class Roles:
         """The same for a reader: role -> what was given."""
         words = {}
         for name, value in self.to_plain().items():
-            if name != "label_is_number":  # settled by reading, not given
+            if name in self.settable():
                 text = ", ".join(value) if isinstance(value, list) else str(value)
                 words[name.replace("_", " ")] = "yes" if value is True else text
         return words
