@@ -31,6 +31,7 @@ LAYERS = [
     {"paper"},
     {"app"},
     {"cli"},
+    {"__main__"},
 ]
 ORDER = {part: height for height, layer in enumerate(LAYERS) for part in layer}
 GROUND = {"files", "table"}

@@ -42,12 +42,13 @@ def test_an_error_that_chance_explains_is_not_called_zero() -> None:
     assert text.estimated(0.0, nan, nan, "error") == (".000", "")
 
 
-def test_percent_has_a_decimal_where_it_tells() -> None:
+def test_percent_has_a_decimal_unless_it_is_a_whole_number() -> None:
     assert text.percent(1 / 3) == "33.3 %"
     assert text.percent(0.5) == "50 %"
     assert text.percent(1 / 40) == "2.5 %"
-    assert text.percent(0.0996) == "10 %"
-    assert text.percent(0.09996) == "10 %"
+    assert text.percent(0.0996) == "10.0 %"  # as in a table: "10 % (7.1 % to 11.4 %)" is uneven
+    assert text.percent(0.05) == text.percent(1 - 0.95) == "5 %"
+    assert text.percent(0.07) == "7 %"
     assert text.percent(0) == "0 %"
     assert text.percent(0.0003) == "<0.1 %"
     assert text.percent(0.0007) == "0.1 %"
@@ -92,6 +93,14 @@ def test_p_values(p: float, written: str) -> None:
 )
 def test_durations(seconds: float, written: str) -> None:
     assert text.duration(seconds) == written
+
+
+def test_a_time_span_names_its_unit_once() -> None:
+    assert text.time_span(200, 700) == "3 to 12 minutes"
+    assert text.time_span(18, 73) == "18 to 73 seconds"
+    assert text.time_span(38, 180) == "38 seconds to 3 minutes"
+    assert text.time_span(0.5, 4) == "under a second to 4 seconds"
+    assert text.time_span(1, 1.2) == "1 second"
 
 
 def test_lists_of_many_are_counted() -> None:

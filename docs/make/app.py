@@ -32,7 +32,7 @@ PICTURES = (
 @contextmanager
 def pages(folder: Path) -> Iterator[str]:
     """The address of an app that reads a folder."""
-    command = [sys.executable, "-u", "-m", "dcem.cli", "app", "--no-browser", str(folder)]
+    command = [sys.executable, "-u", "-m", "dcem", "app", "--no-browser", str(folder)]
     at_home = {**os.environ, "HOME": str(folder.parent)}  # the pages say ~/study
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=at_home) as process:
         assert process.stdout is not None

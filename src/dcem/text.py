@@ -35,14 +35,21 @@ def number(value: float, digits: int = 3, sign: bool = False) -> str:
 
 
 def percent(share: float, digits: int | None = None) -> str:
-    """A share in per cent: with one decimal as in tables, if it is not 0, or to `digits`."""
+    """A share in per cent: with one decimal as in tables, or to `digits`.
+
+    A share that is a whole number of per cent, such as one that somebody chose, has no decimal.
+
+    >>> percent(0.05), percent(0.1604), percent(0.0001)
+    ('5 %', '16.0 %', '<0.1 %')
+    """
     if isnan(share):
         return MISSING
     if digits is not None:
         return f"{decimal(100 * share, digits)} %"
     if 0 < share < 0.0005:
         return "<0.1 %"  # little, but not nothing
-    return f"{decimal(100 * share, 1).removesuffix('.0')} %"
+    whole = abs(100 * share - round(100 * share)) < 1e-9
+    return f"{decimal(100 * share, 0 if whole else 1)} %"
 
 
 def of_100(share: float, low: float, high: float) -> tuple[str, str]:
@@ -89,6 +96,15 @@ def duration(seconds: float) -> str:
     if seconds < 99.5 * 60:
         return f"{seconds / 60:.0f} minutes"
     return f"{seconds / 3600:.1f} hours"
+
+
+def time_span(least: float, most: float) -> str:
+    """`3 to 12 minutes`, `40 seconds to 3 minutes`; once, where both are the same."""
+    low, high = duration(least), duration(most)
+    if low == high:
+        return low
+    same_unit = low.split()[-1].rstrip("s") == high.split()[-1].rstrip("s")
+    return f"{low.split()[0] if same_unit and low[0].isdigit() else low} to {high}"
 
 
 def fraction(value: float) -> str:

@@ -275,7 +275,7 @@ def test_the_command_says_its_address_and_leaves_nothing_behind(tmp_path, monkey
     left = tmp_path / "tmp" / "dcem-app-999999999-x"  # of an app that was killed
     left.mkdir()
     write_survey(tmp_path / "survey.csv")
-    command = [sys.executable, "-u", "-m", "dcem.cli", "app", "--no-browser", str(tmp_path)]
+    command = [sys.executable, "-u", "-m", "dcem", "app", "--no-browser", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         address = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", process.stdout.readline())[0]
@@ -374,3 +374,20 @@ def test_roles_that_are_asked_about_are_offered(app) -> None:
             page = client.get(f"/t/{name}/roles").text
             tick = next(line for line in page.splitlines() if 'id="rare"' in line)
             assert ("checked" in tick, "who decided" in tick) == (offered, True)
+
+
+def test_the_words_of_the_table_are_proposed_and_a_choice_is_kept(app) -> None:
+    def chosen(client, name: str) -> str:
+        page = client.get(f"/t/{name}/roles").text
+        return re.search(r"<option selected>(\w+)</option>", page.split('name="words"')[1])[1]
+
+    stops = pd.read_csv(write_stops(app.tables / "stops.csv", 400))
+    stops.assign(loan_amount=1, default_before=0).to_csv(app.tables / "loans.csv", index=False)
+    with app.client() as client:
+        for name, words in (("stops", "general"), ("loans", "credit")):
+            client.post("/open", data=app.form(path=f"{name}.csv"))
+            assert chosen(client, name) == words
+        client.post("/t/loans/roles", data=app.form(words="medicine"))  # no column is clicked
+        assert chosen(client, "loans") == "medicine"
+        (app.tables / "dcem.toml").write_text('table = "stops.csv"\nwords = "policing"\n')
+        assert chosen(client, "stops") == "policing"

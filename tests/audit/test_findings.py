@@ -225,3 +225,14 @@ def test_a_headline_that_begins_with_a_group_spells_it_as_the_table_does() -> No
         for name in ("always", "never")
     ]
     assert merge_findings(alike).headline.startswith("always and never ")
+
+
+def test_groups_that_are_numbers_are_called_groups(fair_audit) -> None:
+    """No sentence reads "1: 18 %"; a name stays as it is written."""
+    every = next(iter(fair_audit.overlap.values()))
+    short = {name: replace(every, group=name, reach=0.5, reason="") for name in ("1", "north")}
+    needed = tuple(Needed(name, 0.03, 100, 900) for name in short)
+    overlap = {**fair_audit.overlap, **short}
+    found = keyed(replace(fair_audit, overlap=overlap, needed=needed))
+    assert found["overlap-groups"].text == "Group 1: 50 % out of reach; north: 50 % out of reach."
+    assert "more in group 1; " in found["tests-needed"].text

@@ -37,6 +37,8 @@ def test_audit_from_file_to_page(inside, table, tmp_path) -> None:
     assert "Group b is tested less often than others with the same features" in done.stdout
     assert "serious" in done.stdout
     assert f"dcem compare {table} " in done.stdout.splitlines()[-1]
+    assert "The whole of it:\n  out/a.html" in done.stdout
+    assert "How common is the outcome?" not in done.stdout  # it is on the page
     page = (tmp_path / "out" / "a.html").read_text()
     assert "Audit of the labels in people.csv" in page
     assert str(tmp_path) not in page

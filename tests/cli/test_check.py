@@ -102,9 +102,9 @@ def test_in_short_no_word_about_a_column_is_lost(capsys) -> None:
     assert f"Left out: country ({notes['country']}); site ({notes['site']})" in short
     assert f"Please note: lactate ({notes['lactate']})" in short
     assert "titre' may have been recorded after the decision" in short
-    assert "rare as one" in notes["ward"]
+    assert "1 rare value as (other)" in notes["ward"]
     assert "ward" not in short  # said of most categories: `check` shows it
     show_columns(table, console, whole=True)
     whole = capsys.readouterr().out
-    assert "rare as one" in whole
+    assert "1 rare value as (other)" in whole
     assert short.splitlines()[-1] == whole.splitlines()[-1]  # what may be late is said alike

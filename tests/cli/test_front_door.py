@@ -77,10 +77,26 @@ def test_version(dcem) -> None:
     assert (done.returncode, done.stdout) == (0, f"dcem {package.__version__}\n")
 
 
-def test_help_lists_every_command_with_its_line(dcem) -> None:
-    text = " ".join(dcem("--help", COLUMNS="200").stdout.split())
+@pytest.mark.parametrize("columns", ["80", "200"])
+def test_help_lists_every_command_with_its_whole_line(dcem, columns) -> None:
+    text = " ".join(dcem("--help", COLUMNS=columns).stdout.split())
     for name, entry in COMMANDS.items():
         assert f"{name} {entry.help}" in text
+    assert "<bool>" not in text
+    assert "..." not in " ".join(dcem("benchmark", "-h", COLUMNS=columns).stdout.split())[60:]
+
+
+def test_help_says_what_the_settings_file_may_give(dcem) -> None:
+    """`dcem audit` alone is enough beside a `dcem.toml`: nothing of it is required."""
+    for name, places in {"audit": 2, "compare": 2, "fit": 2, "predict": 0, "init": 0}.items():
+        text = " ".join(dcem(name, "--help").stdout.split())
+        assert text.count("[required, or in dcem.toml]") == places, name
+
+
+def test_the_package_is_the_command(tmp_path) -> None:
+    command = [sys.executable, "-m", "dcem", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert done.stdout == f"dcem {package.__version__}\n"
 
 
 def test_a_mistyped_command_gets_a_suggestion(dcem) -> None:

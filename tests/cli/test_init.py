@@ -46,7 +46,13 @@ def test_init_writes_what_the_other_commands_read(folder, inside) -> None:
 
 def test_init_proposes_the_words_of_lending(folder, inside) -> None:
     table = pd.read_csv(folder / "visits.csv")
-    for names, words in (({}, None), ({"x": "Loan amount", "outcome": "defaulted"}, "credit")):
+    named = [
+        ({}, None),
+        ({"x": "Loan amount", "outcome": "defaulted"}, "credit"),
+        ({"x": "approved", "outcome": "default_status"}, "credit"),
+        ({"x": "application", "outcome": "visa_granted"}, None),
+    ]
+    for names, words in named:
         table.rename(columns=names).to_csv(folder / "t.csv", index=False)
         assert inside("init", folder / "t.csv", "--replace").returncode == 0
         written = tomllib.loads((folder / "dcem.toml").read_text())

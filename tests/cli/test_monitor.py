@@ -41,6 +41,11 @@ def test_a_model_is_watched_from_the_command_line(tmp_path):
     told = json.loads((tmp_path / "m.json").read_text())
     assert told["columns"][0]["column"] == "x"
     assert {"who-comes", "not-judged"} <= {one["key"] for one in told["findings"]}
+    (tmp_path / "dcem.toml").write_text('words = "credit"\n[roles]\nlabel = "another"\n')
+    spoken = run("monitor", model, new, "--markdown", tmp_path / "m.md")
+    assert spoken.exit_code == 0, spoken.output  # columns mean what they meant for the model
+    assert "Who is approved?" in (tmp_path / "m.md").read_text()
+    (tmp_path / "dcem.toml").unlink()
     refused = run("monitor", model, visits(tmp_path / "odd.csv"), "--label", "other")
     assert refused.exit_code == 2
     assert "other" in refused.output

@@ -1,6 +1,7 @@
 """A model's card: how good it is, for whom, at which threshold, or that nobody knows."""
 
 from dataclasses import replace
+from math import nan
 
 import numpy as np
 import pandas as pd
@@ -77,6 +78,30 @@ def test_what_holds_within_reach_is_not_said_of_everybody(model, comparison) -> 
     assert partly.verdict.answer == f"{whole.verdict.answer}, among those within reach of the tests"
     assert len(partly.limits) == len(whole.limits) + 1
     assert "30 %" in partly.limits[0]
+    finds = " of 100 people with the outcome, within reach of the tests, ("
+    assert finds in partly.verdict.sentences[1]
+    assert finds not in whole.verdict.sentences[1]
+
+
+def test_numbers_say_of_whom_they_are(people, model, comparison) -> None:
+    """The lowest AUC is one of those known; the highest scores are those of the same people."""
+    targets = tuple(replace(one, reach=0.7) for one in comparison.targets)
+    method = comparison.methods[0]
+    judged = method.judgements["dr"]
+    unknown = replace(judged.auc, value=nan, low=nan, high=nan, reason="too few")
+
+    def second(groups) -> str:
+        judgements = {**method.judgements, "dr": replace(judged, group_auc=groups)}
+        changed = replace(method, judgements=judgements)
+        made = replace(comparison, targets=targets, methods=(changed,), findings=())
+        return card_document(model, made).opening.numbers[1].label
+
+    assert second(judged.group_auc).endswith("the lowest of any group")
+    some = second({**judged.group_auc, "east": unknown})
+    assert some.endswith("the lowest of the groups that can be judged")
+    assert "of those within reach of the tests with the highest scores" in second({})
+    text = to_markdown(card_document(model, comparison))
+    assert f"judged on: {len(people.problem):,} rows" in text
 
 
 def test_a_docstring_s_emphasis_is_not_part_of_the_page(model) -> None:

@@ -101,6 +101,20 @@ def squeezed(text: str) -> str:
     return re.sub(r"\s+", " ", text)
 
 
+def test_in_short_the_answer_and_what_to_do_are_left() -> None:
+    """What a terminal shows beside a page: no explanation, no note, no table but the first."""
+    whole = small()
+    note = doc.Finding("overlap", "note", "overlap", headline="By the way", text="A note.")
+    document = replace(whole, findings=doc.Findings((*whole.findings.items, note)))
+    text = terminal(document.in_short())
+    assert text.strip().splitlines()[0] == whole.title  # the question, before its answer
+    for said in ("Yes", "Quite.", "That all is well.", "is tested less", "What to do: Look."):
+        assert said in text
+    for left_out in ("Text.", "By the way", "Numbers"):
+        assert left_out in terminal(document)
+        assert left_out not in text
+
+
 @pytest.mark.parametrize("write", [page, markdown, terminal], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("make", [small, lambda: compare_document(made_up_comparison(n_methods=2))])
 def test_every_value_is_in_every_output(make, write) -> None:

@@ -241,6 +241,8 @@ class Pages:
             else (),
             lists=steps.outputs_of(self.work.out, "next-tests"),
             fields=list(FIELDS),
+            words=study.left.get("words")
+            or (study.words if study.roles else roles_form.words_of(study.place)),
             error=study.left.get("error"),
             recipe=commands.checked(study),
         )
@@ -255,16 +257,17 @@ class Pages:
             rows = form.whole("sample_rows", 0, *SAMPLE_ROWS) if form.get("sample_rows") else None
             asks = plain.get("label") and plain["label"] != form.get("values_of")
             if asks and roles_form.needs_meaning(study.place, plain):
-                study.leave(draft=plain, error=None)
+                study.leave(draft=plain, error=None, words=words)
                 return f"/t/{study.name}/roles#values"
             roles_form.require_roles(plain, study.place)
         except InputError as error:
-            study.leave(draft=plain, error=str(error).removeprefix(f"{study.table}: "))
+            told = str(error).removeprefix(f"{study.table}: ")
+            study.leave(draft=plain, error=told, words=words)
             return f"/t/{study.name}/roles"
         reasons = roles_form.proposal(study.place).suggestions
         why = {(one.role, one.value): one.reason for one in reasons}
         study.say(plain, why, words=words, sample_rows=rows)
-        study.leave(draft=None, error=None)
+        study.leave(draft=None, error=None, words=None)
         return f"/t/{study.name}/check"
 
     def check(self, request: Request) -> Response:

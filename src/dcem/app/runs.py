@@ -184,7 +184,7 @@ def start(
     with (folder / "log.txt").open("wb") as log:
         write_text(folder / "job.json", json.dumps(job, indent=1, ensure_ascii=False))
         process = subprocess.Popen(
-            [sys.executable, "-m", "dcem.cli", *words],
+            [sys.executable, "-m", "dcem", *words],
             cwd=where,
             env=surroundings,
             stdin=subprocess.DEVNULL,

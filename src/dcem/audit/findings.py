@@ -27,11 +27,11 @@ from dcem.audit.outcome_findings import (
     about_yields,
 )
 from dcem.audit.over_time import about_time
-from dcem.audit.remedies import audit_finding, each_named, points_of
+from dcem.audit.remedies import audit_finding, each_group, each_named, points_of
 from dcem.audit.results import CLEAR_P, Audit, TestingRate
 from dcem.estimation.effects import MUCH, TIMES
 from dcem.estimation.findings import Finding, by_severity
-from dcem.estimation.results import COUNTED, EVERYBODY
+from dcem.estimation.results import COUNTED, EVERYBODY, EXTRAPOLATION
 from dcem.text import capitalised, listed, number, percent, ratio
 
 FOUR_FIFTHS = 0.8  # a ratio of rates that counts as serious if the whole interval lies beyond
@@ -108,8 +108,7 @@ def _extent(audit: Audit) -> Iterator[Finding]:
             "caution",
             "groups",
             f"Too little is known about {_group_names(list(lost))}",
-            f"At equal features: {each_named(lost)}. This does not mean that these groups are "
-            "treated alike.",
+            f"{each_group(lost)}. This does not mean that these groups are treated alike.",
             tuple(lost),
             reasons=lost,
         )
@@ -233,7 +232,7 @@ def _overlap(audit: Audit) -> Iterator[Finding]:
     if every.reason:
         severity, headline = "serious", "The tested do not represent everybody"
         facts += (
-            f" {COUNTED} For people like nobody tested, any score or estimate is extrapolation."
+            f" {COUNTED} For people like nobody tested, any score or estimate is {EXTRAPOLATION}."
         )
     elif not every.complete:
         severity = "serious"
@@ -241,7 +240,7 @@ def _overlap(audit: Audit) -> Iterator[Finding]:
         facts += (
             f" {COUNTED} A comparison has a model of its own, and may count a few more or fewer. "
             "Estimates are about those within reach; for the rest there are limits that "
-            "assume nothing, and any score is extrapolation."
+            f"assume nothing, and any score is {EXTRAPOLATION}."
         )
     elif every.thin:
         severity, headline = "caution", "Thin overlap of tested and untested people"
@@ -267,7 +266,7 @@ def _overlap(audit: Audit) -> Iterator[Finding]:
     }
     if bad and not every.reason:
         headline = f"No estimate for all people of {_group_names(list(bad))}"
-        text = f"{each_named(bad)}."
+        text = f"{each_group(bad)}."
         yield audit_finding(
             "overlap-groups", "caution", "overlap", headline, text, tuple(bad), reasons=bad
         )
@@ -348,15 +347,15 @@ def _features(audit: Audit) -> Iterator[Finding]:
         and driver.column not in audit.testing_only
     }
     if more:
-        verb = "drives" if len(more) == 1 else "drive"
+        verb, each = ("drives", "It") if len(more) == 1 else ("drive", "Each of them")
         shares = each_named(more, lambda both: f"{percent(both[0])} against {percent(both[1])}")
         yield audit_finding(
             "drives-testing",
             "note",
             "features",
             f"{listed(list(more))} {verb} who is tested more than what tests show",
-            f"Shares of the permutation importances: {shares}. It may send people to a test for "
-            "another reason than their risk.",
+            f"Shares of the permutation importances: {shares}. {each} may send people to a test "
+            "for another reason than their risk.",
             columns=more,
         )
     yield from _excluded(audit, outcome)

@@ -9,7 +9,7 @@ from typing import Any
 from dcem.audit.remedies import (
     NOT_RISK,
     audit_finding,
-    each_named,
+    each_group,
     points_of,
     share_of,
     stands,
@@ -262,7 +262,7 @@ def about_independence(audit: Audit) -> Iterator[Finding]:
     named = far or [name for name, e in usable.items() if e.excludes(1)]
     agree = all(p < CLEAR_P for p in found.each.values())
     ratios = {name: usable[name] for name in named}
-    each = each_named(
+    each = each_group(
         ratios, lambda e: f"odds ratio {ratio(e.value)} ({ratio(e.low)} to {ratio(e.high)})"
     )
     yield audit_finding(
@@ -333,7 +333,7 @@ def about_tests_needed(audit: Audit) -> Iterator[Finding]:
             "More tests would tell how common the outcome is, to within "
             f"{100 * precision:g} percentage points",
             "At random among the people of the group: "
-            f"{each_named(short, lambda one: f'{one.more:,} more')}.",
+            f"{'; '.join(f'{n.more:,} more in {group(name)}' for name, n in short.items())}.",
             tuple(short),
             precision=precision,
             tests=short,

@@ -44,8 +44,8 @@ TO_DO = {
     "predictable": "Find out whether a rule decides, or whether a column records the decision.",
     "model-leaves": "Add what is known to drive testing, and audit again.",
     "one-driver": "Audit again without it (`exclude`), and compare.",
-    "drives-testing": "Ask those who decide why it counts for more in their decision than in what "
-    "tests show.",
+    "drives-testing": "Ask those who decide why that counts for more in their decision than in "
+    "what tests show.",
     "missing-by-testing": "Find out whether these columns are filled in because of the test.",
     "yield-at-margin": "Read it beside who is tested at equal features.",
     "higher-bar": "Review the rule: at equal risk these people are tested too little or others "
@@ -200,6 +200,11 @@ def share_of(e: Estimate) -> str:
 def each_named(values: Mapping[str, Any], say: Callable[[Any], str] = str) -> str:
     """`a: 1; b: 2`."""
     return "; ".join(f"{name}: {say(one)}" for name, one in values.items())
+
+
+def each_group(values: Mapping[str, Any], say: Callable[[Any], str] = str) -> str:
+    """`North: 1; group 2: 3`: a sentence or clause that goes through groups."""
+    return capitalised(each_named({group(name): one for name, one in values.items()}, say), values)
 
 
 def stands(b: Breakdown) -> str:

@@ -91,7 +91,7 @@ app = typer.Typer(
     name="dcem",
     cls=lazy_group(COMMANDS, base=PoliteGroup),
     no_args_is_help=True,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

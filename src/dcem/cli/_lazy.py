@@ -17,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
 from dcem.cli import _settings
+from dcem.table.settings import NAME
 
 
 class LazyCommand(NamedTuple):
@@ -47,8 +48,10 @@ class PlainCommand(TyperCommand):
         """Write the options, those without a panel first."""
         sections: dict[str, list[tuple[str, str]]] = {"Options": []}
         for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
-            if record is not None:
+            if (record := param.get_help_record(ctx)) is not None:
+                if _settings.may_stand_in_file(self, param.name):
+                    names, text = record
+                    record = names, text.replace("[required]", f"[required, or in {NAME}]")
                 panel = getattr(param, "rich_help_panel", None)
                 panel = panel or ("Arguments" if param.param_type_name == "argument" else "Options")
                 sections.setdefault(panel, []).append(record)
@@ -56,6 +59,16 @@ class PlainCommand(TyperCommand):
             if sections[title]:
                 with formatter.section(title):
                     formatter.write_dl(sections[title])
+
+
+class PlainGroup(TyperGroup):
+    """A group whose help has the whole line of each command, however narrow the window is."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands."""
+        lines = [(name, one.get_short_help_str(1000)) for name, one in self.commands.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(lines)
 
 
 def show_help(words: list[str], entries: dict[str, LazyCommand]) -> bool:
@@ -91,16 +104,16 @@ def lazy_group(
 ) -> type[TyperGroup]:
     """Make a group class (for ``typer.Typer(cls=...)``) with these commands, in this order."""
 
-    class LazyGroup(base):  # type: ignore[valid-type,misc]
+    class LazyGroup(PlainGroup, base):  # type: ignore[valid-type,misc]
         def __init__(self, **attrs: Any) -> None:
             super().__init__(**attrs)
             for name, entry in entries.items():
                 self.commands[name] = TyperCommand(name, help=entry.help)  # a signpost, never run
 
         def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
-            name, signpost, rest = super().resolve_command(ctx, args)
-            if signpost is not None:
-                self.commands[name] = load_command(name, entries[name])
-            return name, signpost and self.commands[name], rest
+            name, command, rest = super().resolve_command(ctx, args)
+            if name is not None and command is not None:
+                command = self.commands[name] = load_command(name, entries[name])
+            return name, command, rest
 
     return LazyGroup

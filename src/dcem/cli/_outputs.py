@@ -66,8 +66,8 @@ class Outputs:
     ) -> None:
         """Print the document, write every file whole, `more` texts too, and say where they are.
 
-        `brief`: of the document, the answer alone is printed. `then`: the command that comes next
-        on the same table, and its options.
+        Beside a page the document is printed in short: the page has the rest. `brief`: the answer
+        alone is printed. `then`: the command that comes next on the same table, and its options.
         """
         from dcem.files import write_text
         from dcem.report.to_html import to_html
@@ -77,7 +77,8 @@ class Outputs:
         from dcem.table.addresses import as_named
         from dcem.text import duration
 
-        shown = document.answer() if brief else document
+        has_page = {"html", "md"} & {*self.files.values()}
+        shown = document.answer() if brief else document.in_short() if has_page else document
         to_terminal(shown, console, self.words)
         writers = {"html": to_html, "md": to_markdown, "json": to_json}
         page = roles_as_options(document)
@@ -87,7 +88,8 @@ class Outputs:
         }
         for path, text in (texts | dict(more or {})).items():
             write_text(path, text)
-        console.print(f"\nDone in {duration(time.perf_counter() - self.begun)}.")
+        rest = " The whole of it:" if has_page else ""
+        console.print(f"\nDone in {duration(time.perf_counter() - self.begun)}.{rest}")
         for path in texts | dict(more or {}):
             console.print(f"  {path}", style="bold", soft_wrap=True)
         if then:

@@ -19,7 +19,8 @@ from dcem.table.roles import Roles, as_list
 from dcem.table.settings import NAME, Settings, find_settings, read_settings, settings_text
 
 # Commands that read the file; their sections in it bear their names.
-READERS = ("audit", "compare", "fit", "predict", "next-tests", "check", "report")
+READERS = ("audit", "compare", "fit", "predict", "monitor", "next-tests", "check", "report")
+OF_THE_MODEL = ("monitor",)  # those for which columns mean what they meant for the model
 SHARED = ("words", "seed", "query", "sample_rows")  # choices that may stand outside all sections
 EITHER = ("threshold", "capacity")  # one of them on the command line stands for both
 SHOWN = 3  # entries of a list, where what was taken is told
@@ -48,7 +49,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     """The function of a command with the options that come with the file."""
     parameters = parameters_of(command)
     more = [parameter("config", Config, None)]
-    if any(one.name == "label" for one in parameters):
+    if any(one.name == "label" for one in parameters) and command.__name__ not in OF_THE_MODEL:
         more.append(parameter("remember", Remember, False))
 
     def run(**given: Any) -> None:
@@ -81,6 +82,13 @@ def in_place_of(
     return run
 
 
+def may_stand_in_file(command: Any, name: str | None) -> bool:
+    """Whether what a command requires under this name may come from the file instead."""
+    arguments = sum(param.param_type_name == "argument" for param in command.params)
+    # Which of two files was left out cannot be determined.
+    return command.name in READERS and (name == "label" or (name == "table" and arguments == 1))
+
+
 def fill_from_file(command: Any, ctx: Any, args: list[str]) -> None:
     """Give the options that `args` leaves open the values of the file."""
     given, _, _ = command.make_parser(ctx).parse_args(list(args))
@@ -99,8 +107,8 @@ def fill_from_file(command: Any, ctx: Any, args: list[str]) -> None:
             values["exclude"] = left_out
     if settings.table is not None:
         values["table"] = str(settings.table)
-    if sum(param.param_type_name == "argument" for param in command.params) > 1:
-        values.pop("table", None)  # which of two files was left out cannot be determined
+    if not may_stand_in_file(command, "table"):
+        values.pop("table", None)
     ctx.default_map = {
         name: _fitting(here[name], value) for name, value in values.items() if name in here
     }
@@ -143,7 +151,7 @@ def _settings_for(settings: Settings, command: Any, path: Path | None) -> dict[s
                 f"{path}: {name!r} stands before all sections, where only table, "
                 f"{', '.join(SHARED)} do.{hint}"
             )
-    return {**settings.roles, **shared, **own}
+    return {**({} if command.name in OF_THE_MODEL else settings.roles), **shared, **own}
 
 
 _AS_ROLE = " It is a role: it belongs under [roles]."

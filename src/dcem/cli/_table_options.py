@@ -252,8 +252,10 @@ def _in_short(table: UserTable) -> Iterator[str]:
 
 def _remark(column: Column) -> str:
     """The note of a column, less what is said of most categories."""
+    from dcem.table.columns import AS_OTHER
+
     parts = column.note.split("; ")
-    return options_spelt("; ".join(part for part in parts if not part.endswith("rare as one")))
+    return options_spelt("; ".join(part for part in parts if not part.endswith(AS_OTHER)))
 
 
 def _first_names(names: list[str]) -> str:

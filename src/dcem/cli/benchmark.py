@@ -6,12 +6,14 @@ from typing import Annotated
 
 import typer
 
+from dcem.cli._lazy import PlainGroup
 from dcem.cli._table_options import Address
 
 app = typer.Typer(
     name="benchmark",
+    cls=PlainGroup,
     no_args_is_help=True,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,
     help="Run many methods on many tasks, resumably, and compare the results.",
 )
 

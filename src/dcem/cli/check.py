@@ -93,7 +93,7 @@ def check(
 def _show_overlap(look: FirstLook, console: Any, say: Callable[[str], str]) -> None:
     from rich.markup import escape
 
-    from dcem.text import number, percent
+    from dcem.text import group, number, percent
 
     console.print()
     if not look.overlap:
@@ -106,16 +106,13 @@ def _show_overlap(look: FirstLook, console: Any, say: Callable[[str], str]) -> N
         )
     )
     for name, one in look.overlap.items():
-        if name in look.too_few:
-            continue
-        if one.reason:
-            console.print(f"[yellow]overlap, {escape(name)}:[/yellow] {escape(say(one.reason))}")
-        elif not one.complete:
-            reach = (
+        if name not in look.too_few and not one.complete:
+            what = one.reason or (
                 f"the tests represent {percent(one.reach)} of the people; of people like the "
                 "others, next to nobody was tested."
             )
-            console.print(f"[yellow]overlap, {escape(name)}:[/yellow] {say(reach)}")
+            whose = escape(group(name))
+            console.print(f"[yellow]overlap, {whose}:[/yellow] {escape(say(what))}")
     asked = [one for name, one in look.overlap.items() if name not in look.too_few]
     if all(one.complete for one in asked):
         seen = (
@@ -124,7 +121,7 @@ def _show_overlap(look: FirstLook, console: Any, say: Callable[[str], str]) -> N
         )
         console.print(say(seen))
     if look.too_few:
-        few = ", ".join(look.too_few)
+        few = ", ".join(map(group, look.too_few))
         console.print(f"Too few of them among these rows to say more: {escape(few)}.")
 
 
@@ -148,12 +145,11 @@ def _show_times(seconds: dict[str, float], roles: str, table: Path, console: Any
     from rich.markup import escape
 
     from dcem.table.addresses import as_named
-    from dcem.text import duration
+    from dcem.text import time_span
 
     console.print("\nAbout what each step will take, if this machine stays as busy as it is now:")
     for name, write in STEPS.items():
-        low, high = duration(seconds[name] / UNSURE), duration(seconds[name] * UNSURE)
-        long = low if low == high else f"{low} to {high}"
+        long = time_span(seconds[name] / UNSURE, seconds[name] * UNSURE)
         line = " ".join(filter(None, ["dcem", name, shlex.quote(as_named(table)), roles, write]))
         console.print(f"  [bold]{name:8}[/bold] {long}")
         console.print(f"    {escape(line)}", soft_wrap=True)

@@ -64,6 +64,7 @@ def predict(
     from rich.console import Console
     from rich.markup import escape
 
+    from dcem.estimation.results import EXTRAPOLATION
     from dcem.files import write_text
     from dcem.report.words import speak
     from dcem.scoring import TableModel, predict_file, predict_folder
@@ -108,7 +109,7 @@ def predict(
     if unlike:
         some = f"{unlike:,} of them ({percent(unlike / rows)}) are" if rows > 1 else "It is"
         theirs = "their scores are" if rows > 1 else "its score is"
-        said = f"{some} unlike anybody {whom} (`like_tested` is false): {theirs} extrapolation."
+        said = f"{some} unlike anybody {whom} (`like_tested` is false): {theirs} {EXTRAPOLATION}."
         if not fitted.roles.no_record:
             said += (
                 " That asks of each row whether anybody near it was tested; the people out of "

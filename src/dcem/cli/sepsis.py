@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dcem.cli._lazy import PlainGroup
+
 if TYPE_CHECKING:
     from dcem.tasks.sepsis.stages import StageProgress
 
 app = typer.Typer(
     name="sepsis",
+    cls=PlainGroup,
     no_args_is_help=True,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,
     help="Build the sepsis cohort from MIMIC-III, or artificial tables of its shape.",
 )
 

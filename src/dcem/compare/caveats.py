@@ -105,8 +105,8 @@ def about_lost_groups(comparison: TableComparison, enough: Collection[str]) -> I
         yield found("small-groups", sentence, unfair, groups=scarce)
     if drawn:
         sentence = (
-            "Of the rows drawn, too few people were tested positive, or negative, to judge "
-            f"{named(drawn)}."
+            f"Among the {comparison.rows_used:,} rows drawn, too few people were tested positive, "
+            f"or negative, to judge {named(drawn)}."
         )
         text = f"The whole table has more of them. {unfair}"
         yield found("small-draw", sentence, text, groups=drawn)

@@ -18,6 +18,7 @@ COUNTED = (
     "Out of reach are people of kinds of whom next to nobody was tested, by a model of who is "
     "tested."
 )
+EXTRAPOLATION = "extrapolation, and a risk may be half or twice the truth"  # beyond the tests
 WITHIN = "those within reach of the tests"  # of whom one speaks where some are not
 WITHHELD = Estimate(nan, reason=f"withheld: it would show a count under {THRESHOLD}")
 

@@ -120,7 +120,7 @@ def _disparity(audit: Audit, clear: list[TestingRate]) -> doc.Verdict:
         )
     return doc.Verdict(
         min(severities, key=SEVERITIES.index, default="caution"),
-        f"Yes: {_who(clear, len(audit.counts))} than {like_them}",
+        capitalised(f"{_who(clear, len(audit.counts))} than {like_them}", [r.group for r in clear]),
         tuple(sentences),
         certainty,
     )

@@ -28,10 +28,10 @@ from dcem.report.fitted import (
     what_it_gives,
     what_it_learnt,
 )
-from dcem.report.parts import listed_findings, sections, with_worst
+from dcem.report.parts import listed_findings, rows_used, sections, with_worst
 from dcem.scoring.model import TableModel
 from dcem.table.roles import Roles
-from dcem.text import group, number, of_100, percent
+from dcem.text import capitalised, group, number, of_100, percent
 
 ACCEPTABLE = 0.7  # an AUC from which on ranking is called acceptable (Hosmer and Lemeshow)
 FOUND = "true_positive_rate"
@@ -123,7 +123,7 @@ def _judged_opening(
     times, _ = of_100(judged.auc.value, judged.auc.low, judged.auc.high)
     everybody = target.key != "tested"
     alike = first_screen.fairness(judged, comparison)
-    sentences = [f"{first_screen.ranked_right(judged.auc)}.", *_finds(comparison, judged)]
+    sentences = [f"{first_screen.ranked_right(judged.auc)}.", *_finds(comparison, judged, target)]
     sentences += [alike] if alike else []
     of = f", among {target.whom}" if target.reach < 1 else ""
     if not everybody:
@@ -145,7 +145,7 @@ def _judged_opening(
         with_worst(verdict, about_it, first_screen.TOLD),
         (
             doc.KeyNumber(doc.estimate(judged.auc), f"AUC {first_screen.of_whom(target)}"),
-            _worst(judged),
+            _worst(judged, target),
             first_screen.how_far_off(
                 judged.calibration_error, "how far its scores are off as risks"
             ),
@@ -208,7 +208,7 @@ def _found_groups(comparison: FoundComparison, model: TableModel) -> doc.Table:
     return doc.table("", heads, between, words=(2,))
 
 
-def _finds(comparison: TableComparison, judged: Judgement) -> list[str]:
+def _finds(comparison: TableComparison, judged: Judgement, target: Target) -> list[str]:
     """Whom acting on it finds, and whom it misses: a good ranking may still miss most."""
     found = _when_acting(judged, FOUND, EVERYBODY)
     if found is None:
@@ -217,21 +217,27 @@ def _finds(comparison: TableComparison, judged: Judgement) -> list[str]:
         return [f"Whom acting on {comparison.decision} finds cannot be estimated: {found.reason}."]
     some, about = of_100(found.value, found.low, found.high)
     return [
-        f"Acting on {comparison.decision} finds about {some} of 100 people with the outcome "
-        f"({about}) and misses {100 - int(some)}."
+        f"Acting on {comparison.decision} finds about {some} of 100 people with the outcome"
+        f"{_within(target)} ({about}) and misses {100 - int(some)}."
     ]
 
 
-def _worst(judged: Judgement) -> doc.KeyNumber:
+def _within(target: Target) -> str:
+    """That people are counted within reach of the tests alone, where some are not."""
+    return ", within reach of the tests," if target.reach < 1 else ""
+
+
+def _worst(judged: Judgement, target: Target) -> doc.KeyNumber:
     """The group that is ranked worst, or precision where there are no groups."""
     known = {name: one for name, one in judged.group_auc.items() if one.estimable}
     if len(known) > 1:
         worst = min(known, key=lambda name: known[name].value)
-        return doc.KeyNumber(
-            doc.estimate(known[worst]), f"AUC in {group(worst)}, the lowest of any group"
-        )
+        whole = len(known) == len(judged.group_auc)
+        of = "of any group" if whole else "of the groups that can be judged"
+        return doc.KeyNumber(doc.estimate(known[worst]), f"AUC in {group(worst)}, the lowest {of}")
     share, precision = next(iter(judged.precision_at_capacity.items()))
-    what = f"of the {percent(share)} with the highest scores have the outcome"
+    of = f" of {target.whom}" if target.reach < 1 else ""
+    what = f"of the {percent(share)}{of} with the highest scores have the outcome"
     return doc.KeyNumber(doc.estimate(precision, "percent"), what)
 
 
@@ -284,7 +290,10 @@ def _results(
             for name in names
         ],
     )
-    one_acts = doc.Text((f"One acts on {comparison.decision}.",))
+    acts = f"One acts on {comparison.decision}."
+    if target.reach < 1:
+        acts += " Numbers are of those within reach, of whom that may be another share."
+    one_acts = doc.Text((acts,))
     yield "acting", "When somebody acts on it", (one_acts, acting)
     areas = {EVERYBODY: judged.auc, **judged.group_auc}
     ranking = doc.listing(
@@ -299,7 +308,7 @@ def _results(
             }
             for name in names
         ],
-        note=f"{target.name}. {target.assumption}",
+        note=f"{capitalised(target.name)}. {target.assumption}",
     )
     yield "groups", "For whom", (ranking,)
 
@@ -351,6 +360,7 @@ def _facts(
         )
     if comparison is not None:
         facts["judged by"] = comparison.configuration.get("judged by", "")
+        facts["judged on"] = rows_used(comparison)
         if model.started_from is not None:
             facts["judged by"] += ", the method fitted from scratch"
     return {**facts, "versions": made_with()}

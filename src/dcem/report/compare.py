@@ -8,7 +8,7 @@ from functools import partial
 
 from dcem.compare.results import Planted, PlantedFamily, TableComparison
 from dcem.estimation.findings import Finding, by_severity
-from dcem.estimation.results import Target
+from dcem.estimation.results import EXTRAPOLATION, Target
 from dcem.report import bounds
 from dcem.report import document as doc
 from dcem.report.compare_opening import opening, recommended, shown_targets
@@ -30,7 +30,7 @@ from dcem.text import count
 CARE = (
     "What is said beyond the tested relies on the features explaining the decision to test. A "
     "cause of both testing and outcome that is not in the table biases every number but the truth.",
-    "Where people like someone were never tested, a score for that person is extrapolation.",
+    f"Where people like someone were never tested, a score for that person is {EXTRAPOLATION}.",
     "Among the tested is not among everybody: a method can rank the tested well and others badly.",
     "The intervals cover chance: who happens to be in the table. They do not cover a wrong "
     "assumption.",

@@ -157,7 +157,7 @@ class Verdict:
     """The answer that a committee can repeat, and how sure it is."""
 
     severity: str = field(metadata=KEY)
-    answer: str  # a few words: "Yes: north is tested less"
+    answer: str  # a few words: "North is tested less"
     sentences: tuple[str, ...]
     certainty: str
     worst: Finding | None = None  # more serious than the answer, which it stands above
@@ -322,6 +322,13 @@ class Document:
         """The verdict and its numbers alone."""
         first = self.opening and replace(self.opening, picture=None, limits=())
         return replace(self, opening=first, findings=None, sections=())
+
+    def in_short(self) -> Document:
+        """The first screen, and the findings that ask for something, without their explanation."""
+        items = self.findings.items if self.findings else ()
+        pressing = [one for one in items if one.severity in ("serious", "caution")]
+        findings = Findings(tuple(replace(one, text="") for one in pressing))
+        return replace(self, findings=findings, sections=())
 
     def in_words(self, say: Callable[[str], str]) -> Document:
         """The same document in other words: `say` is asked for every piece of prose."""

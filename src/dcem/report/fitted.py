@@ -9,6 +9,7 @@ from math import isnan
 from typing import Any
 
 from dcem import __version__
+from dcem.estimation.results import EXTRAPOLATION
 from dcem.extras import made_with
 from dcem.report import document as doc
 from dcem.report.parts import sections
@@ -118,7 +119,7 @@ def people_blocks(estimator: Any, ask: str, *, positives_only: bool = False) -> 
     if not positives_only:
         said = (
             "The label of an untested person was absent in training. What the model says about "
-            f"people unlike anybody tested rests on extrapolation: {ask}."
+            f"people unlike anybody tested is {EXTRAPOLATION}; {ask}."
         )
         yield doc.Text((said,))
 

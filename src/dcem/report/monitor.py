@@ -13,7 +13,7 @@ from dcem.report.parts import listed_findings, sections, with_worst
 from dcem.text import count, groups
 
 ANSWERS = {
-    "holds": ("fine", "Yes, as far as can be seen: no sign that it does not"),
+    "holds": ("fine", "Yes, as far as can be seen"),
     "recalibrate": ("serious", "Not as a risk: recalibrate it"),
     "refit": ("serious", "No: it ranks people worse than it did"),
     "cannot tell": ("caution", "Nobody can tell yet"),

@@ -92,7 +92,7 @@ def _unmeasured(audit: Audit) -> doc.Table | None:
                 "its strength (partial R²)": doc.estimate(strength, "percent"),
                 "difference at least": doc.estimate(low, "points"),
                 "at most": doc.estimate(high, "points"),
-                "so": left(strength, low, high),
+                "conclusion": left(strength, low, high),
             }
             for strength, low, high in steps
         ],

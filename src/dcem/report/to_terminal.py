@@ -55,6 +55,7 @@ class Writer:
     def document(self, document: doc.Document) -> None:
         """The whole of it."""
         if document.opening is not None:
+            self._heading(document.title)
             self._opening(document.opening)
         if document.findings is not None and document.findings.items:
             self._heading("Findings")
@@ -77,7 +78,6 @@ class Writer:
         from rich.text import Text
 
         verdict = opening.verdict
-        self.console.print()
         lines = [(verdict.severity, verdict.answer)]
         if worst := verdict.worst:
             lines.insert(0, (worst.severity, f"{worst.headline}."))

@@ -106,8 +106,10 @@ BAD = re.compile(
 )
 GOOD = re.compile(r"^no|non-?reactive|not detected|^un|fully paid|current|good|benign|pass|alive")
 LENDING = re.compile(
-    r"(?:^|_)(loan|mortgage|borrower|default|repaid|fico|credit(?!s)|applicant|granted)(?:s|ed)?(?=_|$)"
+    r"(?:^|_)(loan|mortgage|borrower|lender|default|repaid|fico|credit(?!s)|applicant|application"
+    r"|approved|declined|granted)(?:s|ed)?(?=_|$)"
 )
+OF_ANY_REQUEST = {"applicant", "application", "approved", "declined", "granted"}  # visas, claims
 MARKS = {"?", "??", "NA", "N/A", "NULL", "(null)", "#N/A", "<NA>", "nan", "NaN", "k.A.", "n.b."}
 
 
@@ -122,13 +124,13 @@ def normalised(name: str) -> str:
 
 
 def lending_words(columns: Sequence[str]) -> list[str]:
-    """What names of columns say of lending; nothing where a single word does.
+    """What names of columns say of lending; nothing if it is one word, or words of any request.
 
-    >>> lending_words(["loan_amount", "Defaulted"]), lending_words(["applicant", "visa_granted"])
-    (['default', 'loan'], [])
+    >>> lending_words(["approved", "default_status"]), lending_words(["applicant", "visa_granted"])
+    (['approved', 'default'], [])
     """
     found = {word for name in columns for word in LENDING.findall(normalised(name))}
-    return sorted(found) if len(found) > 1 and found != {"applicant", "granted"} else []
+    return sorted(found) if len(found) > 1 and found - OF_ANY_REQUEST else []
 
 
 @dataclass(frozen=True)
@@ -237,8 +239,8 @@ def _as_label(column: NamedColumn, in_place: str | None = None) -> Candidate | N
         if 0 < len(bad) < len(results):
             positive = tuple(bad)
             doubts.append(
-                f"Of {quoted(results)} in {column.name!r}, {quoted(bad)} was taken as yes, all "
-                "else as no. Check that."
+                f"Of {quoted(results)} in {column.name!r}, {quoted(bad)} "
+                f"{'was' if len(bad) == 1 else 'were'} taken as yes, all else as no. Check that."
             )
         elif (score or in_place) and len(results) == 2:
             counts = dict(zip(column.text.values, column.text.counts(), strict=True))

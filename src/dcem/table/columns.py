@@ -18,6 +18,7 @@ from dcem.table.disclosure import THRESHOLD, people_of
 from dcem.table.encoder import Encoding
 from dcem.table.messages import quoted
 from dcem.table.roles import missing_in
+from dcem.text import counted
 
 RARE = 0.005  # a level with a smaller share of the rows is "other"
 MOST_LEVELS = 20  # indicators per column, for the most frequent levels
@@ -312,6 +313,7 @@ def _few_codes(name: str, found: np.ndarray, counts: np.ndarray) -> bool:
     return not (found.min() == 0 and falling)
 
 
+AS_OTHER = "as (other)"  # one level for all of them
 LIKE_CODES = "a quantity? `category` if these are codes"
 _IDENTIFIER = "looks like an identifier; list it under `include` to keep it"
 
@@ -381,8 +383,7 @@ def _guess_category(name: str, text: values.Coded, keep: bool, person: np.ndarra
     if len(levels) == 1 and not encoding.other and not encoding.missing:
         return Guess("constant", share, distinct, None, f"{levels[0]!r} in nearly all rows")
     if distinct > len(levels):
-        rare = distinct - len(levels)
-        notes.append(f"{rare:,} rare as one")
+        notes.append(f"{counted(distinct - len(levels), 'rare value')} {AS_OTHER}")
     if doubtful := [v for v in text.values if v.casefold() in values.NOT_A_NUMBER - {"-", "."}]:
         notes.append(f"{doubtful[0]!r} is a level; list it under `missing` if it means that")
     return Guess("category", share, distinct, encoding, "; ".join(notes))

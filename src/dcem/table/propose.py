@@ -143,8 +143,8 @@ def _propose(table: pa.Table, sampled: bool, known: Mapping[str, Any]) -> Propos
     doubts = list(reading.strange_rows(table))
     if sampled:
         doubts.append(
-            f"Only {table.num_rows:,} rows were looked at, in blocks from all over the table, or "
-            "its first million rows."
+            f"Only {table.num_rows:,} rows were looked at, in blocks from all over the table "
+            "(over its first million rows, if it has more)."
         )
     for step in (
         _propose_person,
@@ -251,8 +251,8 @@ def _propose_group(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Sug
     yield Suggestion("group", best.name, reason)
     if others := [c for c, _ in likely if c.name != best.name]:
         yield (
-            f"{_names(others)} could be a group as well, and would otherwise be a feature. Several "
-            "groups are looked at one by one and crossed."
+            f"Could be a group as well, and would otherwise be a feature: {_names(others)}. "
+            "Several groups are looked at one by one and crossed."
         )
 
 
@@ -406,8 +406,8 @@ def _left_out(
         if codes := [one.name for one in features if LIKE_CODES in one.note]:
             yield (
                 f"{quoted(codes, 2 * SHOWN)}: whole numbers that may be codes, taken as "
-                "quantities. Where larger does not mean more, list them under `category` or "
-                "`exclude` them."
+                "quantities. Where larger does not mean more, list them under `category`, or leave "
+                "them out (`exclude`)."
             )
         if dates := [one.name for one in features if one.kind == "date"]:
             yield (

@@ -1,5 +1,0 @@
-"""`python -m dcem.cli`: the command line, where the script `dcem` is not on the path."""
-
-from dcem.cli import main
-
-main()
