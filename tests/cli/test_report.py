@@ -55,7 +55,7 @@ def test_what_cannot_be_written_is_refused_first(saved, inside, out) -> None:
 
 def test_pages_of_a_command_name_options_and_columns_stay_columns(tmp_path, capsys) -> None:
     finding = Finding(
-        "row-budget", "note", "methods", headline="`weight` counts", remedy="More (`max_rows`)."
+        "row-budget", "caution", "methods", headline="`weight` counts", remedy="More (`max_rows`)."
     )
     document = Document(
         "T", "", None, Findings((finding,)), (), names=frozenset({"weight"}), data={"f": finding}

@@ -57,7 +57,7 @@ def _opening(opening: doc.Opening) -> Iterator[str]:
         yield from (
             "**In numbers**",
             "",
-            *(f"- {label}: **{value}**" for label, value in numbers),
+            *(f"- **{value}**: {label}" for label, value in numbers),
             "",
         )
     if opening.picture is not None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import singledispatchmethod
-from textwrap import fill
+from textwrap import fill, wrap
 from typing import Any
 
 from dcem.report import document as doc
@@ -19,6 +19,7 @@ from dcem.report.words import in_field_words
 from dcem.table.roles import Roles
 from dcem.text import capitalised
 
+NO_BREAK = "\u00a0"
 HEADING = 18  # letters of a line of a column's heading
 COLOURS = {"serious": "red", "caution": "yellow", "note": "dim", "fine": "green"}
 
@@ -63,29 +64,27 @@ class Writer:
         for section in document.sections:
             self.block(section)
 
-    def _say(self, text: str, style: str = "", indent: int = 0) -> None:
-        from rich.padding import Padding
+    def _say(self, text: str, style: str = "", indent: int = 0, mark: str = "") -> None:
+        """Print a sentence, with a severity as its `mark` in colour before it."""
         from rich.text import Text
 
-        shown = Text(without_backticks(text), style=style)
-        self.console.print(Padding(shown, (0, 0, 0, indent)) if indent else shown)
+        lines = wrapped(f"{mark}: {text}" if mark else text, self.console.width, indent)
+        shown = Text(lines, style=style)
+        if mark:
+            shown.stylize(f"not bold {COLOURS[mark]}", 0, len(mark) + 1)
+        self.console.print(shown)
 
     def _heading(self, text: str) -> None:
         self.console.print()
         self._say(text, "bold")
 
     def _opening(self, opening: doc.Opening) -> None:
-        from rich.text import Text
-
         verdict = opening.verdict
         lines = [(verdict.severity, verdict.answer)]
         if worst := verdict.worst:
             lines.insert(0, (worst.severity, f"{worst.headline}."))
         for severity, line in lines:
-            self.console.print(
-                Text(f"{severity}: ", style=COLOURS[severity])
-                + Text(without_backticks(line), style="bold")
-            )
+            self._say(line, "bold", mark=severity)
         for sentence in verdict.sentences:
             self._say(sentence)
         self._say(f"How sure? {verdict.certainty}")
@@ -96,7 +95,7 @@ class Writer:
         if opening.numbers:
             self._heading("In numbers")
             for number in opening.numbers:
-                self._say(f"{number.label}: {doc.on_one_line(number.cell)}", indent=2)
+                self._say(f"{doc.on_one_line(number.cell)}: {number.label}", indent=2)
         if opening.picture is not None:
             self.block(opening.picture)
 
@@ -119,12 +118,8 @@ class Writer:
 
     @block.register
     def _(self, what: doc.Findings) -> None:
-        from rich.text import Text
-
         for item in what.items:
-            mark = Text(item.severity, style=COLOURS[item.severity])
-            headline = Text(without_backticks(item.headline), style="bold")
-            self.console.print(mark + Text(": ") + headline)
+            self._say(item.headline, "bold", mark=item.severity)
             if item.text:
                 self._say(item.text, "dim", indent=4)
             if item.remedy:
@@ -257,6 +252,24 @@ class Writer:
     @block.register
     def _(self, what: doc.Facts) -> None:
         """Facts are for pages and files: whoever typed the command knows them."""
+
+
+def wrapped(text: str, width: int, indent: int = 0) -> str:
+    """A sentence in lines; a number is not parted from its per cent sign, nor an interval within.
+
+    >>> print(wrapped("Of 100 people 7.5 % [6.1, 8.9] are", 17))
+    Of 100 people
+    7.5 % [6.1, 8.9]
+    are
+    """
+    kept = re.sub(
+        r"\d %|\[[-+.,\d ]+\]", lambda m: m[0].replace(" ", NO_BREAK), without_backticks(text)
+    )
+    margin = " " * indent
+    lines = wrap(
+        kept, width, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False
+    )
+    return "\n".join(lines).replace(NO_BREAK, " ")
 
 
 def without_backticks(text: str) -> str:
