@@ -14,6 +14,7 @@ from dcem.compare.findings import (
     about_best,
     about_calibration,
     about_gain,
+    about_group_risks,
     about_groups,
     about_testing,
 )
@@ -253,3 +254,20 @@ def test_who_is_tested_least_is_told_where_another_count_of_theirs_is_withheld()
     groups = [replace(g, few=frozenset({"positive"} if g.name == "D" else ())) for g in groups]
     (told,) = about_testing(groups)
     assert told.headline == "In group B, 29.9 % were tested; in group D, 44.4 %."
+
+
+def test_a_group_whose_risks_are_clearly_off_is_told():
+    """Beyond chance for all groups at once, and by two percentage points at least."""
+    errors = {
+        "everybody": Estimate(0.03, 0.02, 0.04),
+        "women": Estimate(0.04, 0.02, 0.06),
+        "men": Estimate(-0.015, -0.02, -0.01),  # too little to matter
+        "others": Estimate(0.05, 0.001, 0.099),  # by itself, not among three
+        "few": Estimate(nan, reason="too few"),
+    }
+    judged: Any = SimpleNamespace(calibration_in_the_large=errors)
+    (told,) = about_group_risks("ensemble", judged)
+    assert told.groups == ("women",)
+    assert "on average too high for women (+4.0 points [+2.0, +6.0])" in told.headline
+    judged.calibration_in_the_large = {"everybody": errors["everybody"]}
+    assert not about_group_risks("ensemble", judged)

@@ -332,3 +332,26 @@ def test_dates_in_several_forms_are_pointed_out(n):
     assert "several forms" in guess_kind("seen", text(swapped)).note
     words = [f"{i} of {i % 7}/{i % 12}" for i in range(n)]
     assert "forms" not in guess_kind("note", text(words)).note
+
+
+def test_numbers_in_two_units_are_pointed_out():
+    rng = np.random.default_rng(0)
+    other = rng.random(2000) < 0.2
+    celsius, creatinine = rng.normal(37.5, 0.8, 2000), np.exp(rng.normal(0, 0.3, 2000))
+    for mixed in (
+        np.where(other, 1.8 * celsius + 32, celsius).round(1),
+        np.where(other, 88.4 * creatinine, creatinine).round(2),
+    ):
+        note = guess_kind("x", column(mixed)).note
+        assert "in two units?" in note
+        assert "e+" not in note
+    for alike in (
+        celsius,
+        creatinine,
+        np.exp(rng.normal(5, 2, 2000)).round(),
+        rng.integers(0, 60, 2000),
+        rng.choice([1, 2, 1000, 2000], 2000),
+        np.where(other, 0, np.exp(rng.normal(8, 1, 2000))),
+        rng.standard_cauchy(2000),
+    ):
+        assert "units" not in guess_kind("x", column(alike)).note

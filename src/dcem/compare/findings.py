@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from scipy.stats import norm
+
 from dcem.compare.results import (
     ComparedGroup,
     Judgement,
@@ -35,6 +37,7 @@ AMONG = {
     "tested": "Among the tested",
 }
 CLEAR = 0.05  # p-values below it are called clear
+MATTERS = 0.02  # by so much a group's risks are off, at least, to be pointed out
 
 _OUTSIDE = "Claim nothing about people unlike the tested, or test some of them."
 _BY_GROUP = "Look at every group before you set a threshold."
@@ -77,6 +80,11 @@ KEYS = {
         "calibration",
         "caution",
         "Do not use such scores: they do not clearly rank people better than chance, either.",
+    ),
+    "groups-off": (
+        "groups",
+        "caution",
+        "Say for whom its risks are off, and do not act on one threshold for all of them.",
     ),
     "flattered": ("methods", "caution", "Judge it by estimates that go beyond the tested."),
     "leak": (
@@ -157,6 +165,8 @@ def conclusions(comparison: TableComparison) -> Iterator[Finding]:
             yield about_gain(name, one, comparison.reference, floor)
     yield from about_groups(judged, comparison.reference_group, floor)
     yield from about_calibration(judged)
+    if taken in judged:
+        yield from about_group_risks(taken, judged[taken])
     if {"dr", "tested"} <= available:
         yield from about_selection(methods, whom)
     effects = next((method.effects for method in methods if method.name == taken), ())
@@ -353,6 +363,41 @@ def about_calibration(judged: Mapping[str, Judgement]) -> list[Finding]:
             )
             findings.append(found(key, sentence, methods=names, errors=errors))
     return findings
+
+
+def clearly_off(judged: Judgement) -> dict[str, Estimate]:
+    """Groups whose mean predicted risk is clearly off, all asked at once (Bonferroni)."""
+    errors = {g: e for g, e in judged.calibration_in_the_large.items() if e.estimable}
+    errors.pop(EVERYBODY, None)
+    if len(errors) < 2:
+        return {}
+    wider = float(norm.ppf(1 - 0.025 / len(errors)) / norm.ppf(0.975))
+    return {
+        who: error
+        for who, error in errors.items()
+        if abs(error.value) >= MATTERS
+        and abs(error.value) > wider * max(error.high - error.value, error.value - error.low)
+    }
+
+
+def too_high_or_low(groups: Mapping[str, Estimate]) -> str:
+    """`too high for b (+2.5 points [+1.1, +3.9]) and too low for c (...)`."""
+    return listed(
+        [
+            f"too {'high' if by.value > 0 else 'low'} for {group(name)} ({by:points})"
+            for name, by in groups.items()
+        ]
+    )
+
+
+def about_group_risks(name: str, judged: Judgement) -> list[Finding]:
+    """Groups whose predicted risks are clearly off."""
+    off = clearly_off(judged)
+    if not off:
+        return []
+    sentence = f"The risks predicted by `{name}` are on average {too_high_or_low(off)}."
+    text = "Mean predicted risk minus what is estimated of the group, with 95 % intervals."
+    return [found("groups-off", sentence, text, method=name, groups=list(off), errors=off)]
 
 
 def about_selection(methods: Sequence[MethodResult], whom: str = EVERYBODY) -> list[Finding]:

@@ -124,14 +124,15 @@ def _judged_opening(
     everybody = target.key != "tested"
     alike = first_screen.fairness(judged, comparison)
     sentences = [f"{first_screen.ranked_right(judged.auc)}.", *_finds(comparison, judged, target)]
-    sentences += [alike] if alike else []
+    off = first_screen.risks_of_groups(judged)
+    sentences += filter(None, [alike, off])
     of = f", among {target.whom}" if target.reach < 1 else ""
     if not everybody:
         of = ", among the tested; nothing is known of the others"
     answer = f"It ranks {times} of 100 pairs of people right{of}"
     if not judged.auc.low > 0.5:
         answer = "It cannot be distinguished from chance"
-    doubtful = not judged.auc.low > 0.5 or "not serve" in alike
+    doubtful = not judged.auc.low > 0.5 or "not serve" in alike or off
     severity = "serious" if not everybody else "caution" if doubtful else "note"
     if severity == "note" and judged.auc.low >= ACCEPTABLE:
         answer = f"It ranks well: {times} of 100 pairs of people in the right order{of}"

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from math import isnan
 
-from dcem.compare.findings import clear_groups, clear_pairs, not_compared, worse_or_better
+from dcem.compare.findings import (
+    clear_groups,
+    clear_pairs,
+    clearly_off,
+    not_compared,
+    too_high_or_low,
+    worse_or_better,
+)
 from dcem.compare.results import Judgement, MethodResult, TableComparison
 from dcem.estimation.findings import Finding
 from dcem.estimation.results import Target
@@ -16,7 +23,7 @@ from dcem.report.parts import listed_findings, with_worst
 from dcem.text import group, listed, number, of_100, percent
 from dcem.text import groups as named
 
-TOLD = ("best", "groups-differ", "curves-differ")  # findings that the verdict words itself
+TOLD = ("best", "groups-differ", "curves-differ", "groups-off")  # the verdict words them itself
 ALIKE = 0.05  # groups whose ROC gap is at most that are called about equally well ranked
 
 
@@ -98,7 +105,7 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
         oracle = any(method.uses_truth for method in comparison.methods)
         unlike = " that were not given the truth" * oracle
         sentences.append(f"It is clearly better than all others compared{unlike}.")
-    sentences += filter(None, [fairness(judged, comparison)])
+    sentences += filter(None, [fairness(judged, comparison), risks_of_groups(judged)])
     if comparison.stated_rates and target.key != "truth":
         sentences.append(
             f"Numbers are corrected for the errors of the test: {comparison.stated_rates}."
@@ -112,7 +119,8 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     all_by_chance = not any(one.auc.low > 0.5 for one in told)
     maybe_chance = judged.auc.low <= 0.5
     lost = not_compared(judged)
-    doubted = level or unfair or maybe_chance or lost
+    off = clearly_off(judged)
+    doubted = level or unfair or maybe_chance or lost or off
     if all_by_chance:
         sentences[0] = f"`{best.name}` is the one to take, if any. {sentences[0]}"
     severity = "serious" if not everybody else "caution" if doubted else "fine"
@@ -124,6 +132,7 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
         *(["it may rank no better than chance"] if maybe_chance else []),
         *(["others may be as good"] if level else []),
         *(["it does not serve all groups alike"] if unfair else []),
+        *([f"its risks are off for {named(list(off))}"] if off else []),
         *([f"{named(lost)} cannot be judged"] if lost else []),
     ]
     if verdict.worst is not None and not cares:  # all that the answer warns of
@@ -217,6 +226,12 @@ def fairness(judged: Judgement, comparison: TableComparison) -> str:
         f"Whether it is equally good for all groups cannot be determined: the largest {what}, "
         f"{number(gap.value)}, {beside}, and up to {number(gap.high)} is possible.{worst}"
     )
+
+
+def risks_of_groups(judged: Judgement) -> str:
+    """For which groups its risks are clearly off, or nothing."""
+    off = clearly_off(judged)
+    return f"Its risks are on average {too_high_or_low(off)}." if off else ""
 
 
 def key_numbers(

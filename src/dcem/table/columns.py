@@ -298,7 +298,8 @@ def _guess_number(
     clock = dates.disguise_note(found) if whole else ""
     named = len(found) > MOST_CODES and bool(CODE_NAME.search(name) or ID_NAME.search(name))
     said = LIKE_CODES * (whole and (named or _few_codes(name, found, counts)))
-    note = "; ".join(filter(None, [note, said, clock, values.apart(name, found, counts)]))
+    odd = values.apart(name, found, counts) or values.in_two_units(found, counts)
+    note = "; ".join(filter(None, [note, said, clock, odd]))
     return Guess("number", share, len(found), Encoding(name, "number"), note)
 
 

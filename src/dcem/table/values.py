@@ -51,6 +51,8 @@ ROUNDED = re.compile(r"^\d([.,]\d+)?[eE]\+?\d+$")  # "1.23457E+11", as spreadshe
 CODE = re.compile(r"^0\d")  # "007": digits, but not a quantity
 MISSING_CODE = re.compile(r"-1|[+-]?(([789])\2*|9+[678])")  # "-9", "98", "777": perhaps no value
 FAR_OFF = "far from all others"
+TWO_UNITS = "in two units?"
+FEWEST_OF_A_UNIT = 10  # different numbers
 MOST_MARKS = 12  # numbers at one end of a column that may stand for missing ones
 LARGEST_VALUE = (
     1e30  # a number beyond it is a slip or a mark for missing, and overflows what follows
@@ -364,6 +366,28 @@ def apart(name: str, found: np.ndarray, counts: np.ndarray) -> str:
                 listed = ", ".join(f"{name}={value}" for value in written[-many:])
                 far = f"{', '.join(written[-many:])} {lies} {FAR_OFF}"
                 return f"{far}: list {listed} under `missing` if {it} that"
+    return ""
+
+
+def in_two_units(found: np.ndarray, counts: np.ndarray) -> str:
+    """What to say of numbers in two clusters far apart, such as 37.2 and 99.0, or nothing.
+
+    Far is twice as far as either is wide; or, in ratios, fivefold and half as far as either is.
+    """
+    order = np.argsort(found)
+    rows, number = np.cumsum(counts[order]) / counts.sum(), found[order]
+    scales = [(number, 2.0, 0.0)]
+    if len(number) and number[0] > 0:
+        scales.append((np.log(number), 0.5, np.log(5)))
+    for scaled, times, least in scales if len(number) >= 2 * FEWEST_OF_A_UNIT else ():
+        last = int(np.argmax(np.diff(scaled)))  # of the lower cluster
+        gap = scaled[last + 1] - scaled[last]
+        wide = max(scaled[last] - scaled[0], scaled[-1] - scaled[last + 1])
+        several = min(last + 1, len(number) - last - 1) >= FEWEST_OF_A_UNIT
+        if several and 0.01 <= rows[last] <= 0.99 and gap >= max(times * wide, least):
+            ends = [f"{float(f'{number[i]:.2g}'):g}" for i in (0, last, last + 1, -1)]
+            lower, upper = " to ".join(ends[:2]), " to ".join(ends[2:])
+            return f"about {lower}, and {upper}, with nothing between: {TWO_UNITS}"
     return ""
 
 
