@@ -1,6 +1,7 @@
 """`dcem fit`, `predict`, `next-tests`: from a messy file to scores, and every wrong turn."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -89,6 +90,7 @@ def test_fit_predict_next_tests(path):
     assert listed["drawn"].sum() == 40
     assert "nobody is drawn yet" not in result.output
     result = run("next-tests", folder / "model", path, "--budget=40", "-o", folder / "all.csv")
+    assert re.search(r"probabilities from [\d.]+ % to [\d.]+ %\.", result.output)
     assert "nobody is drawn yet: --draw-seed 1 draws" in result.output
     assert len(listed) == visits()["sepsis"].isna().sum()
     everything = run("predict", folder / "model", path, "--keep", "all", "-o", folder / "s.parquet")

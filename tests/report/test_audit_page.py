@@ -16,7 +16,7 @@ from dcem.estimation.overlap import HARDLY
 from dcem.metrics.estimate import Estimate
 from dcem.report import audit as blocks
 from dcem.report.audit import SECTIONS, audit_document
-from dcem.report.audit_opening import key_numbers, opening
+from dcem.report.audit_opening import key_numbers, opening, who_differs
 from dcem.report.document import NOTHING, WITHHELD, Missing, Name, Table, Text, cells
 from dcem.report.figures import people
 from dcem.report.parts import OF_SEVERAL_GROUPS, listed_findings
@@ -93,6 +93,13 @@ def test_the_first_screen_names_who_is_tested_less(document) -> None:
     assert [row.label for row in opening.picture.rows] == [Name("north"), Name("south & east")]
     assert [row.marked for row in opening.picture.rows] == [True, False]
     assert any("<tiny>" in limit for limit in opening.limits)
+
+
+def test_many_groups_are_counted_in_the_answer(found) -> None:
+    less = next(one for one in found.testing if one.group == "north")
+    more = replace(less, difference=Estimate(0.2, 0.1, 0.3))
+    assert who_differs([less, more, more], 3) == "1 of 3 groups is tested less, 2 more,"
+    assert who_differs([more, more, less], 3) == "2 of 3 groups are tested more, 1 less,"
 
 
 def test_beside_intervals_it_is_said_which_groups_are_clear_of_so_many(found) -> None:

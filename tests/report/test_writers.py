@@ -298,3 +298,12 @@ def test_importing_reports_loads_neither_networks_nor_figures() -> None:
     )
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True)
     assert done.stdout.strip() == "set()", done.stderr
+
+
+def test_a_reason_is_told_once_in_a_row() -> None:
+    few, late = doc.Missing("too few"), doc.Missing("too late")
+    table = doc.table("", ("group", "a", "b", "c"), [("x", few, few, late), ("y", few, late, few)])
+    assert table.rows == (
+        ("x", few, doc.Missing(), late),
+        ("y", few, late, doc.Missing()),
+    )

@@ -78,7 +78,7 @@ def next_tests(
     console.print(
         say(
             f"Untested: {some} of {found.rows:,} rows; {tests}"
-            f"probabilities from {chance.min():.2g} to {chance.max():.2g}."
+            f"probabilities from {percent(chance.min())} to {percent(chance.max())}."
         )
     )
     grid = Table(box=None, pad_edge=False, header_style="dim")

@@ -120,7 +120,9 @@ def _disparity(audit: Audit, clear: list[TestingRate]) -> doc.Verdict:
         )
     return doc.Verdict(
         min(severities, key=SEVERITIES.index, default="caution"),
-        capitalised(f"{_who(clear, len(audit.counts))} than {like_them}", [r.group for r in clear]),
+        capitalised(
+            f"{who_differs(clear, len(audit.counts))} than {like_them}", [r.group for r in clear]
+        ),
         tuple(sentences),
         certainty,
     )
@@ -146,7 +148,7 @@ def _others(audit: Audit, rate: TestingRate) -> str:
     )
 
 
-def _who(clear: list[TestingRate], n_groups: int) -> str:
+def who_differs(clear: list[TestingRate], n_groups: int) -> str:
     """Who is tested less and more, the largest difference first; counted where there are many."""
     by_way = _by_way(clear)
     if len(clear) <= 2:
@@ -156,7 +158,8 @@ def _who(clear: list[TestingRate], n_groups: int) -> str:
         )
     first, *second = [f"{len(names)} {how}" for how, names in by_way.items()]
     many, how = first.split()
-    return f"{many} of {n_groups} groups are tested {how}{''.join(f', {s},' for s in second)}"
+    verb = "is" if many == "1" else "are"
+    return f"{many} of {n_groups} groups {verb} tested {how}{''.join(f', {s},' for s in second)}"
 
 
 def _by_way(clear: list[TestingRate]) -> dict[str, list[str]]:

@@ -363,8 +363,15 @@ def cells(thing: Any, folded: bool = True) -> Iterator[Cell]:
 def table(
     caption: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], **how: Any
 ) -> Table:
-    """A table from any sequences."""
-    return Table(caption, tuple(columns), tuple(tuple(row) for row in rows), **how)
+    """A table from any sequences; why a row has no numbers is told in the first such cell."""
+    return Table(caption, tuple(columns), tuple(map(_with_reasons_once, rows)), **how)
+
+
+def _with_reasons_once(row: Sequence[Cell]) -> tuple[Cell, ...]:
+    return tuple(
+        replace(cell, reason="") if isinstance(cell, Missing) and cell in row[:place] else cell
+        for place, cell in enumerate(row)
+    )
 
 
 def listing(caption: str, rows: Iterable[Mapping[str, Cell]], **how: Any) -> Table:
