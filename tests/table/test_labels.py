@@ -336,3 +336,19 @@ def test_a_column_of_text_is_refused_with_a_way_out() -> None:
 def test_the_extent_of_testing(rows, extent) -> None:
     people = SelectiveLabels.from_arrays(np.zeros((3, 1)), np.array([0, 1, np.nan]))
     assert people.subset(np.array(rows)).extent == extent
+
+
+def test_groups_as_masks() -> None:
+    y = np.array([0, 1, np.nan])
+    people = SelectiveLabels.from_arrays(np.zeros((3, 1)), y, group=np.array(["b", "a", "b"]))
+    assert {name: mine.tolist() for name, mine in people.by_group().items()} == {
+        "a": [False, True, False],
+        "b": [True, False, True],
+    }
+    assert list(people.parts()) == ["everybody", "a", "b"]
+    some = people.subset(people.group == 1)  # nobody of the other group
+    assert list(some.by_group()) == ["b"]
+    assert list(some.parts()) == ["everybody", "b"]
+    alone = SelectiveLabels.from_arrays(np.zeros((3, 1)), y)
+    assert list(alone.parts()) == ["everybody"]
+    assert alone.parts()["everybody"].all()

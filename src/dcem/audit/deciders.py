@@ -28,7 +28,6 @@ from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.findings import Finding
 from dcem.estimation.influence import FEWEST_PEOPLE, People
 from dcem.estimation.instrument import Instrument, fit_instrument
-from dcem.estimation.overlap import group_masks
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import THRESHOLD
@@ -56,9 +55,7 @@ def audit_deciders(
     if instrument is None:
         return Deciders("too few people for bounds by decider", compared)
     masks = {
-        name: mine
-        for name, mine in group_masks(problem).items()
-        if people.count(mine) >= FEWEST_PEOPLE
+        name: mine for name, mine in problem.parts().items() if people.count(mine) >= FEWEST_PEOPLE
     }
     beyond, p_value = _beyond_bounds(evaluator, instrument)
     return Deciders(

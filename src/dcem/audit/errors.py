@@ -25,7 +25,6 @@ from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.influence import widest_gap
 from dcem.estimation.measures import auc, prevalence
 from dcem.estimation.outcomes import Masses, masses
-from dcem.estimation.overlap import group_masks
 from dcem.estimation.ranking import RankedScore
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
@@ -44,7 +43,7 @@ def test_errors(evaluator: Evaluator, risk: np.ndarray) -> TestErrors | None:
         none = Estimate(np.nan, reason=why)
         stated = None if test is None else test.words
         return None if stated is None else TestErrors(stated, none, (), None, np.nan, np.nan, {})
-    masks, known = group_masks(problem), bool(problem.known_prevalence)
+    masks, known = problem.parts(), bool(problem.known_prevalence)
     usable = {
         name: evaluator.prevalence_of("dr", mine)
         for name, mine in masks.items()

@@ -34,7 +34,6 @@ from dcem.estimation.known import (
     meet,
 )
 from dcem.estimation.outcomes import Unseen
-from dcem.estimation.overlap import group_masks
 from dcem.estimation.results import EVERYBODY, WITHHELD
 from dcem.metrics.estimate import Estimate
 from dcem.table.known import PREVALENCE_ASSUMPTION
@@ -46,7 +45,7 @@ NOTICED = 2.0  # an odds ratio that a known rate should have shown, for "fine" t
 def known_rates(evaluator: Evaluator, plain: Unseen | None) -> tuple[KnownRate, ...]:
     """Each stated prevalence beside what the tests say; `plain` are outcomes at a ratio of 1."""
     problem, people = evaluator.problem, evaluator.people
-    stated, masks = problem.known_prevalence, group_masks(problem)
+    stated, masks = problem.known_prevalence, problem.parts()
     found, off = {}, {}
     for place, one in enumerate(stated):
         name = one.group or EVERYBODY
@@ -107,7 +106,7 @@ def tightened(evaluator: Evaluator, found: tuple[Prevalence, ...]) -> tuple[Prev
     problem = evaluator.problem
     if not problem.known_prevalence:
         return found
-    masks = group_masks(problem)
+    masks = problem.parts()
     share = {name: evaluator.people.mean(mine * 1.0).value for name, mine in masks.items()}
     limits = {item.group: item.bounds for item in found}
     groups = [name for name in masks if name != EVERYBODY]

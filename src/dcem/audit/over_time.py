@@ -25,7 +25,6 @@ from dcem.audit.testing import testing_rates
 from dcem.estimation.findings import Finding
 from dcem.estimation.influence import People
 from dcem.estimation.nuisances import Nuisances
-from dcem.estimation.overlap import group_masks
 from dcem.estimation.periods import late_results, periods
 from dcem.estimation.results import EVERYBODY, WITHHELD
 from dcem.table.disclosure import few_people
@@ -104,7 +103,7 @@ def _period(problem: SelectiveLabels, people: People, since: str, here: np.ndarr
     """
     *of_groups, of_all = few_people(problem.subset(here))
     found = []
-    for name, mine in group_masks(problem).items():
+    for name, mine in problem.parts().items():
         few = bool(of_all) if name == EVERYBODY else any(of_groups)
         among = here & mine
         tested, positive = (

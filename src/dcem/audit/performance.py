@@ -27,7 +27,6 @@ from dcem.estimation.bounds import auc_range, extreme_auc
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.influence import Statistic, critical_value, differences, most_and_least
 from dcem.estimation.outcomes import Unseen, uncertain
-from dcem.estimation.overlap import group_masks
 from dcem.estimation.ranking import RankedScore
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
@@ -71,7 +70,7 @@ def performance_sensitivity(
     people, centre = evaluator.people, evaluator.unseen
     fixed = centre.known.met if centre.known is not None else frozenset()
     ranked = RankedScore(score, people.weight)
-    masks = {n: mine & evaluator.reach.within for n, mine in group_masks(evaluator.problem).items()}
+    masks = {n: mine & evaluator.reach.within for n, mine in evaluator.problem.parts().items()}
     lacking = {part: evaluator.lacking("dr", part) for part in masks}
     ranges: dict[str, WorstCase] = {}
     limits: dict[str, tuple[float, float]] = {}

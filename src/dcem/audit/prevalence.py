@@ -38,7 +38,6 @@ from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.influence import FEWEST_TESTED, Statistic, Z, widest_gap
 from dcem.estimation.outcomes import seen_outcomes, true_risk
-from dcem.estimation.overlap import group_masks
 from dcem.estimation.results import EVERYBODY
 from dcem.estimation.swaps import untested_masses
 from dcem.metrics.estimate import Estimate
@@ -49,7 +48,7 @@ ONE_SIDED = float(norm.ppf(0.95))  # a limit errs on one side (Imbens and Manski
 
 def prevalences(evaluator: Evaluator) -> tuple[Prevalence, ...]:
     """Everybody, then every group that has people."""
-    masks = group_masks(evaluator.problem)
+    masks = evaluator.problem.parts()
     return tuple(_prevalence(evaluator, name, mine) for name, mine in masks.items())
 
 
@@ -61,7 +60,7 @@ def hidden_share(evaluator: Evaluator, mine: np.ndarray) -> Statistic:
 
 def hidden_gap(evaluator: Evaluator, found: Sequence[Prevalence]) -> HiddenGap | None:
     """The groups in which the record hides most and least, compared with all pairs."""
-    masks = group_masks(evaluator.problem)
+    masks = evaluator.problem.parts()
     hidden = [p.group for p in found if p.group != EVERYBODY and p.hidden.estimable]
     shown = {name: hidden_share(evaluator, masks[name]) for name in hidden}
     pair, p_value = widest_gap(evaluator.people, shown)
@@ -94,7 +93,7 @@ def tests_needed(
     there are people. Tests that there are count like as many at random as would give the present
     interval: those of a selective policy like few, and where there is no interval like none.
     """
-    masks, needed = group_masks(problem), []
+    masks, needed = problem.parts(), []
     for item in found:
         if item.group == EVERYBODY and len(found) > 1:
             continue

@@ -38,7 +38,7 @@ from dcem.estimation.influence import FEWEST_PEOPLE, People
 from dcem.estimation.nuisance_learners import candidate_models
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
 from dcem.estimation.outcomes import true_risk
-from dcem.estimation.overlap import BIN_EDGES, members
+from dcem.estimation.overlap import BIN_EDGES
 from dcem.estimation.results import EVERYBODY
 from dcem.table.disclosure import few_people
 from dcem.table.found import require_record
@@ -118,7 +118,7 @@ def audit_labels(
         which = {"groups": True} | which
         return fit_nuisances(problem, fold, rng, progress=said, **which, **models)
 
-    grouped = len(members(problem)) > 1
+    grouped = len(problem.by_group()) > 1
     nuisances = fit(problem, groups=grouped)
     evaluator = Evaluator(problem, fold=fold, nuisances=nuisances)
     people = evaluator.people
@@ -266,7 +266,7 @@ def count_groups(
             few[-1 if name == EVERYBODY else problem.group_names.index(name)],
         )
 
-    groups = tuple(of(name, mine) for name, mine in members(problem).items())
+    groups = tuple(of(name, mine) for name, mine in problem.by_group().items())
     return groups, of(EVERYBODY, np.ones(len(problem), bool))
 
 

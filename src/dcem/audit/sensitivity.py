@@ -43,7 +43,6 @@ from dcem.estimation.influence import (
     differences,
 )
 from dcem.estimation.outcomes import Unseen, uncertain
-from dcem.estimation.overlap import group_masks
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 
@@ -96,7 +95,7 @@ def prevalence_sensitivity(
     """
     people, within, centre = evaluator.people, evaluator.reach.within, evaluator.unseen
     fixed = centre.known.met if centre.known is not None else frozenset()
-    masks = {name: mine & within for name, mine in group_masks(evaluator.problem).items()}
+    masks = {name: mine & within for name, mine in evaluator.problem.parts().items()}
     limits = {item.group: item.bounds for item in prevalence}
 
     def at(gamma: float, mine: np.ndarray) -> Estimate:

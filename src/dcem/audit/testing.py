@@ -45,7 +45,7 @@ from dcem.estimation.influence import (
     simultaneous,
 )
 from dcem.estimation.nuisances import Nuisances
-from dcem.estimation.overlap import members, rates_by_score
+from dcem.estimation.overlap import rates_by_score
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
@@ -56,7 +56,7 @@ def testing_rates(
     problem: SelectiveLabels, people: People, nuisances: Nuisances | None
 ) -> tuple[TestingRate, ...]:
     """The rates of every group that has people; without models where testing does not vary."""
-    masks = members(problem)
+    masks = problem.by_group()
     pairs: dict[str, tuple[Statistic, Statistic]] = {}
     reasons: dict[str, str] = {}
     for name, mine in masks.items():

@@ -35,7 +35,6 @@ from dcem.audit.results import Yield
 from dcem.audit.testing import REFERENCE, others
 from dcem.estimation.influence import FEWEST_TESTED, People, Statistic, against_others
 from dcem.estimation.outcomes import seen_outcomes
-from dcem.estimation.overlap import members
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
@@ -52,7 +51,7 @@ def yields(
     plain: dict[str, Statistic] = {}
     equal: dict[str, Statistic] = {}
     reasons: dict[str, str] = {}
-    masks = members(problem)
+    masks = problem.by_group()
     for name, mine in masks.items():
         here, there = mine & tested, others(problem, mine) & tested
         if name == problem.reference_group:

@@ -401,7 +401,7 @@ def _judgeable(problem: SelectiveLabels, n_folds: int) -> list[str]:
     later = (
         np.ones(len(problem), bool) if problem.time is None else time_blocks(problem, n_folds) > 0
     )
-    masks = overlap.members(problem)
+    masks = problem.by_group()
     return [name for name, mine in masks.items() if not overlap.too_few(problem, mine & later)]
 
 

@@ -46,7 +46,6 @@ from scipy.special import logit
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.influence import FEWEST_PEOPLE, People, Statistic
 from dcem.estimation.outcomes import Unseen, tilted, uncertain
-from dcem.estimation.overlap import group_masks
 from dcem.estimation.ranking import RankedScore, least_lead
 from dcem.metrics.calibration import equal_mass
 from dcem.metrics.estimate import Estimate
@@ -242,7 +241,7 @@ def shares(problem: SelectiveLabels, decided: Sequence[np.ndarray]) -> dict[str,
         return float(min(counted * people.weight[rows].sum() / people.weight[mine].sum(), 1.0))
 
     found = {}
-    for name, mine in group_masks(problem).items():
+    for name, mine in problem.parts().items():
         if people.count(mine) < FEWEST_PEOPLE:
             found[name] = Shares(*np.full((3, len(decided)), nan))
             continue

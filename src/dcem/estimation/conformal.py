@@ -38,7 +38,6 @@ import numpy as np
 
 from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People
 from dcem.estimation.outcomes import Unseen, tilted
-from dcem.estimation.overlap import group_masks
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
@@ -210,5 +209,5 @@ def measure_coverage(seen: OutOfPart) -> tuple[Coverage, ...]:
             share(with_it * mine, positive * mine),
             float(np.mean(found[1][mine] == 3)) if mine.sum() >= FEWEST_PEOPLE else nan,
         )
-        for name, mine in group_masks(problem).items()
+        for name, mine in problem.parts().items()
     )

@@ -37,7 +37,7 @@ from dcem.estimation.influence import FEWEST_TESTED, People, Statistic, wilson
 from dcem.estimation.known import Tilts
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
 from dcem.estimation.outcomes import KNOWN, POPULATION, TARGETS, Masses, Unseen, masses
-from dcem.estimation.overlap import assess, group_masks, members, too_few
+from dcem.estimation.overlap import assess, too_few
 from dcem.estimation.results import EVERYBODY, Overlap, Target
 from dcem.metrics.estimate import Estimate
 from dcem.table.found import require_record
@@ -212,12 +212,12 @@ class Evaluator:
 
     def auc_differences(self, target: str, score: np.ndarray) -> dict[tuple[str, str], Estimate]:
         """AUC of the first group minus that of the second, for every pair of groups with rows."""
-        each = {name: self.auc(target, score, name) for name in members(self.problem)}
+        each = {name: self.auc(target, score, name) for name in self.problem.by_group()}
         return {(a, b): each[a].minus(each[b]) for a, b in combinations(each, 2)}
 
     def xauc(self, target: str, score: np.ndarray) -> dict[tuple[str, str], Estimate]:
         """P(a positive of the first group scores higher than a negative of the second)."""
-        masks, found = members(self.problem), {}
+        masks, found = self.problem.by_group(), {}
         for a, b in permutations(masks, 2):
             why = self.lacking(target, a) or self.lacking(target, b)
             crossed = self.masses[target].among(masks[a], masks[b])
@@ -230,7 +230,7 @@ class Evaluator:
     def when_acting(self, target: str, acted: np.ndarray) -> dict[str, dict[str, Estimate]]:
         """What acting on people (a mask [n]) means: measure -> everybody, then each group."""
         found: dict[str, dict[str, Estimate]] = {key: {} for key in measures.WHEN_ACTING}
-        for name, rows in group_masks(self.problem).items():
+        for name, rows in self.problem.parts().items():
             of, why = self.masses[target].among(rows), self.lacking(target, name)
             why = why or self._acts_out_of_reach(target, acted & rows)
             for key, measure in measures.WHEN_ACTING.items():
@@ -273,7 +273,7 @@ class Evaluator:
         self, measure: Callable[..., Statistic], target: str, score: np.ndarray
     ) -> dict[str, Estimate]:
         found = {}
-        for name, rows in group_masks(self.problem).items():
+        for name, rows in self.problem.parts().items():
             value = measure(score, self.masses[target].among(rows))
             found[name] = self.estimated(value, self.lacking(target, name))
         return found

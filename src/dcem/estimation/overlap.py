@@ -39,7 +39,7 @@ from scipy.stats import chi2
 
 from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People, kish
 from dcem.estimation.nuisances import RATE_FLOOR
-from dcem.estimation.results import EVERYBODY, Histogram, Overlap
+from dcem.estimation.results import Histogram, Overlap
 from dcem.metrics.calibration import equal_mass
 from dcem.table.disclosure import in_tens
 from dcem.table.labels import SelectiveLabels
@@ -84,7 +84,7 @@ def assess(
         Whether these probabilities are those of a design: then only people without any chance are
         out of reach.
     """
-    people, masks = People.of(problem), group_masks(problem)
+    people, masks = People.of(problem), problem.parts()
     lost = testing <= 0
     if not known:
         for one in (testing, *others):
@@ -97,18 +97,6 @@ def assess(
         for name, mine in masks.items()
     }
     return Reach(overlap, ~lost)
-
-
-def members(problem: SelectiveLabels) -> dict[str, np.ndarray]:
-    """Each group that has people, as a mask [n]."""
-    masks = {name: problem.group == code for code, name in enumerate(problem.group_names)}
-    return {name: mine for name, mine in masks.items() if mine.any()}
-
-
-def group_masks(problem: SelectiveLabels) -> dict[str, np.ndarray]:
-    """Everybody, then each group that has people, as masks [n]; one group is everybody."""
-    everybody = {EVERYBODY: np.ones(len(problem), bool)}
-    return everybody | members(problem) if problem.n_groups > 1 else everybody
 
 
 def least_likely(testing: np.ndarray, tested: np.ndarray, mine: np.ndarray) -> np.ndarray:
@@ -186,7 +174,7 @@ def histogram(values: np.ndarray, problem: SelectiveLabels, rows: np.ndarray) ->
     """Shares of the rows by a probability, group by group; counted in tens (`in_tens`)."""
     edges = np.linspace(0, 1, 21)
     shares = {}
-    for name, mine in members(problem).items():
+    for name, mine in problem.by_group().items():
         counts = np.histogram(values[rows & mine], edges)[0]
         if counts.sum() >= FEWEST_TESTED:
             shares[name] = in_tens(counts) / counts.sum()
@@ -200,6 +188,6 @@ def rates_by_score(
     part = equal_mass(score, people.weight, n_bins)
     found = {
         name: people.rates(problem.tested, score, mine, part)
-        for name, mine in members(problem).items()
+        for name, mine in problem.by_group().items()
     }
     return {name: points for name, points in found.items() if points.size}

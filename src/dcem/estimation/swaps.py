@@ -24,7 +24,6 @@ from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.influence import FEWEST_TESTED
 from dcem.estimation.outcomes import Masses
-from dcem.estimation.overlap import group_masks
 from dcem.metrics.estimate import Estimate
 
 NEAR = 0.05  # share of people on either side of a cut-off who tell of those at it
@@ -153,7 +152,7 @@ def _by_group(
 ) -> dict[str, tuple[float, float]]:
     """Share of each group that is tested, and that would be; of groups with few on a side, NaN."""
     problem, found = evaluator.problem, {}
-    for name, mine in group_masks(problem).items():
+    for name, mine in problem.parts().items():
         sides = [
             evaluator.people.count(mine & (who == side))
             for who in (problem.tested, chosen)

@@ -19,7 +19,6 @@ from scipy.special import expit
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.influence import People, Z, clustered_covariance, kish, logistic
-from dcem.estimation.overlap import group_masks
 from dcem.estimation.periods import latest_rows
 from dcem.estimation.results import EVERYBODY, WITHHELD
 from dcem.metrics.estimate import Estimate
@@ -171,7 +170,7 @@ def rates(problem: SelectiveLabels, evaluator: Evaluator) -> dict[str, dict[str,
         shown = Evaluator(alike, fold=evaluator.fold, nuisances=evaluator.nuisances)
     found: dict[str, dict[str, Estimate]] = {"tested": {}, "positive": {}, "prevalence": {}}
     *of_groups, of_all = few_people(problem)
-    for name, mine in group_masks(problem).items():
+    for name, mine in problem.parts().items():
         if name != EVERYBODY and evaluator.lacking("tested", name):
             continue
         # a share with its interval tells how many it is of, and what is left for a small group

@@ -32,7 +32,6 @@ from dcem.estimation.folds import person_folds, usual_folds
 from dcem.estimation.influence import People, Z, kish, two_sided
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.outcomes import POPULATION
-from dcem.estimation.overlap import group_masks
 from dcem.estimation.periods import late_results
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
@@ -273,7 +272,7 @@ def _testing_changes(then: Baseline, new: NewRows, now: Mapping[str, Estimate]) 
     Where the share is withheld, so is the change, from which it follows; that it is clear stays.
     """
     problem = new.problem
-    people, masks = People.of(problem), group_masks(problem)
+    people, masks = People.of(problem), problem.parts()
     expected, slopes = then.expected(new.standard, problem)
     found = []
     for name, share in now.items():
@@ -304,7 +303,7 @@ def _performance_changes(
     score, before = new.score, then.judged
     unknown = Estimate(nan, reason="nobody judged it then")
     found = []
-    for name in group_masks(evaluator.problem):
+    for name in evaluator.problem.parts():
         was = before.auc.get(name, unknown) if before else unknown
         auc = evaluator.auc(target, score, name)
         found.append(_change("auc", name, was, auc, auc.minus(was)))

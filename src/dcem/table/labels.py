@@ -18,7 +18,13 @@ import pandas as pd
 from dcem.table import checks, summary
 from dcem.table.found import refuse_prevalence, resolve_found
 from dcem.table.frames import as_frame, check_aligned
-from dcem.table.groups import check_deciders, check_groups, check_recorded, require_group
+from dcem.table.groups import (
+    EVERYBODY,
+    check_deciders,
+    check_groups,
+    check_recorded,
+    require_group,
+)
 from dcem.table.imperfect import ImperfectTest, imperfect_test
 from dcem.table.known import Stated, known_prevalence
 from dcem.table.messages import InputError, naming, notice, require_columns, require_unique
@@ -405,6 +411,16 @@ class SelectiveLabels:
     def moment(self) -> np.ndarray | None:
         """The time of each row as a number [n], dates in days; None if there are no times."""
         return None if self.time is None else numeric(self.time)
+
+    def by_group(self) -> dict[str, np.ndarray]:
+        """Each group that has people, as a mask [n]."""
+        masks = {name: self.group == code for code, name in enumerate(self.group_names)}
+        return {name: mine for name, mine in masks.items() if mine.any()}
+
+    def parts(self) -> dict[str, np.ndarray]:
+        """Everybody, then each group that has people, as masks [n]; one group is everybody."""
+        everybody = {EVERYBODY: np.ones(len(self), bool)}
+        return everybody | self.by_group() if self.n_groups > 1 else everybody
 
     def subset(self, rows: Any) -> SelectiveLabels:
         """These rows, in this order: a boolean mask, positions (repeats allowed), or a slice."""
