@@ -23,7 +23,7 @@ from scipy.stats import norm
 from _record import command, record, recorded, show_tables
 from dcem.metrics import Estimate, bootstrap
 
-REPLICATES = 100
+RESAMPLES = 100
 Sample = Callable[[np.random.Generator], tuple[Estimate, float]]
 
 
@@ -45,7 +45,7 @@ def difference(positives: int, auc: float, other: float) -> Sample:
 
     def sample(rng: np.random.Generator) -> tuple[Estimate, float]:
         data = people(rng, [(positives, 6 * positives, auc), (200, 1000, other)])
-        found = bootstrap(*data, n_resamples=REPLICATES, random_state=rng)
+        found = bootstrap(*data, n_resamples=RESAMPLES, random_state=rng)
         return found.auc_differences[0, 1], auc - other
 
     return sample
@@ -57,7 +57,7 @@ def worst(n_groups: int, lowest: float) -> Sample:
     def sample(rng: np.random.Generator) -> tuple[Estimate, float]:
         sizes = [(30 * (k + 1), 150 * (k + 1), 0.75) for k in range(n_groups)]
         sizes[-1] = (*sizes[-1][:2], lowest)
-        found = bootstrap(*people(rng, sizes), n_resamples=REPLICATES, random_state=rng)
+        found = bootstrap(*people(rng, sizes), n_resamples=RESAMPLES, random_state=rng)
         return found.worst_group_auc, lowest
 
     return sample
@@ -71,7 +71,7 @@ def calibration(n: int, overstated: float) -> Sample:
     def sample(rng: np.random.Generator) -> tuple[Estimate, float]:
         score = rng.random(n)
         y = rng.random(n) < expit(logit(score) - overstated)
-        found = bootstrap(y, score, n_resamples=REPLICATES, random_state=rng)
+        found = bootstrap(y, score, n_resamples=RESAMPLES, random_state=rng)
         return found.calibration_error, true
 
     return sample
@@ -109,7 +109,7 @@ def run(repetitions: int, out: Path) -> None:
                 "below": below.mean(), "width": (high - low).mean(),
             }
         )  # fmt: skip
-        record("area_coverage", rows, out, time.perf_counter() - begin, resamples=REPLICATES)
+        record("area_coverage", rows, out, time.perf_counter() - begin, resamples=RESAMPLES)
 
 
 if __name__ == "__main__":

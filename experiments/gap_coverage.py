@@ -36,7 +36,7 @@ LAYOUTS = {
 }
 CURVES = ("equal", "different", "crossed")
 TARGETS = ("truth", "ipw", "dr")
-REPLICATES = 200
+RESAMPLES = 200
 
 
 class Drawn(NamedTuple):
@@ -121,7 +121,7 @@ def repeat(layout: str, curves: str, target: str, seed: int) -> dict[str, float]
         np.concatenate([one.score for one in groups]),
         *map(np.concatenate, zip(*masses(groups, target, rng), strict=True)),
         np.repeat(np.arange(len(sizes)), sizes),
-        n_resamples=REPLICATES,
+        n_resamples=RESAMPLES,
         level=0.95,
         rng=rng,
     )
@@ -153,7 +153,7 @@ def run(repetitions: int, out: Path, only: str) -> None:
             }
         )  # fmt: skip
         print(pd.DataFrame(rows[-1:]).round(3).to_string(header=len(rows) == 1), flush=True)
-        about = {"resamples": REPLICATES, "grid": len(GRID)}
+        about = {"resamples": RESAMPLES, "grid": len(GRID)}
         record("gap_coverage", rows, out, time.perf_counter() - begin, **about)
 
 

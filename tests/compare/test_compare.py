@@ -222,7 +222,7 @@ class TestCompare:
         assert len(rows) == 120
         assert set(np.bincount(person[rows], minlength=100)) == {0, 3}
         assert np.all(np.diff(rows) > 0)
-        with pytest.raises(InputError, match="too small"):
+        with pytest.raises(InputError, match="`max_rows` must be 100 or more; got 10"):
             within_budget(problem, 10, 0)
 
     def test_a_group_that_only_the_draw_has_too_few_of_is_told_so(self) -> None:

@@ -140,7 +140,7 @@ def test_batches_do_not_change_what_is_computed(monkeypatch):
     whole = bootstrap(*data, n_resamples=30)
     # the function carries the name of its module, hence the look into sys.modules
     monkeypatch.setattr(sys.modules["dcem.metrics.bootstrap"], "_BATCH", 600 * 7)
-    # one stratum: the same draws in the same order, seven replicates at a time
+    # one stratum: the same draws in the same order, seven resamples at a time
     assert bootstrap(*data, n_resamples=30).auc == whole.auc
 
 

@@ -35,7 +35,7 @@ def compare(
     max_rows: Annotated[
         int,
         typer.Option(
-            min=0, help="Row budget: of longer tables, people are drawn up to it; 0: all rows."
+            min=0, help="Rows to compare on, at most: of more, whole people are drawn; 0: all rows."
         ),
     ] = 10_000,
     planted: Annotated[

@@ -112,8 +112,8 @@ def compare_methods(
     n_folds
         Of the cross-validation, at least 2.
     max_rows
-        The row budget; of longer tables, whole people are drawn at random up to it. None takes all
-        rows.
+        Rows to compare on, at most: of longer tables, whole people are drawn at random. None takes
+        all rows.
     planted
         Repetitions of planted outcomes, at least 2; 0 leaves them out.
     n_resamples

@@ -67,7 +67,7 @@ def within_budget(problem: SelectiveLabels, max_rows: int | None, random_state: 
     if max_rows is None or len(problem) <= max_rows:
         return np.arange(len(problem))
     if max_rows < 100:
-        raise InputError(f"A budget of {max_rows} rows is too small: give 100 or more.")
+        raise InputError(f"`max_rows` must be 100 or more; got {max_rows}.")
     person = problem.person
     sizes = np.bincount(person)
     order = np.random.default_rng(random_state).permutation(len(sizes))

@@ -46,7 +46,7 @@ class GroupedPeople:
         return len(self.group)
 
     def resample(self, rng: np.random.Generator, n_resamples: int) -> np.ndarray:
-        """How often each person was drawn: [replicates, people]."""
+        """How often each person was drawn: [resamples, people]."""
         counts = []
         for size in self.sizes[self.sizes > 0]:
             drawn = rng.integers(size, size=(n_resamples, size))
@@ -90,7 +90,7 @@ class Statistics:
             }
 
     def __call__(self, counts: np.ndarray) -> dict[Key, np.ndarray]:
-        """Metrics of ranking, [replicates] each, from the counts [replicates, people]."""
+        """Metrics of ranking, [resamples] each, from the counts [resamples, people]."""
         with np.errstate(invalid="ignore", divide="ignore"):  # a class may be absent: NaN
             return self._ranking(counts)
 
@@ -159,13 +159,13 @@ class BinnedError:
         self._first = np.flatnonzero(np.diff(bins[order], prepend=-1))
 
     def __call__(self, counts: np.ndarray) -> np.ndarray:
-        """Predicted minus observed risk [replicates, bins], so that the mean |.| is the error."""
+        """Predicted minus observed risk [resamples, bins], so that the mean |.| is the error."""
         drawn = counts.take(self._person, axis=1)
         in_bins = np.add.reduceat(drawn * self._excess, self._first, axis=1)
         return len(self._first) * in_bins / (drawn @ self._weight)[:, None]
 
     def by_chance(self, rng: np.random.Generator, n_resamples: int) -> np.ndarray | None:
-        """The same [replicates, bins] of outcomes drawn with the predicted risks: were they right.
+        """The same [resamples, bins] of outcomes drawn with the predicted risks: were they right.
 
         Resampling shows no noise in a bin whose few people all turned out alike. None where people
         have several rows, whose outcomes go together in a way nobody knows.

@@ -38,7 +38,7 @@ def as_large(reference: np.ndarray, value: float) -> float:
 def multiple(seen: np.ndarray, noise: np.ndarray, unit: np.ndarray, tail: float) -> float:
     """The multiple s in (0, 1] under which a value as large as that seen has probability `tail`.
 
-    `seen` [k, m] holds k vectors of differences, `noise` [k, replicates, m] theirs; the value is
+    `seen` [k, m] holds k vectors of differences, `noise` [k, resamples, m] theirs; the value is
     the largest of the k sizes, each in its `unit` [k]. It rises with s, so halving finds s.
     """
     observed = (size(seen) / unit).max()
@@ -58,7 +58,7 @@ def size_limits(
 ) -> tuple[float, float]:
     """Both limits of the size of `seen` [m].
 
-    From its `noise` [replicates, m], that for the limit `below` it, and its size by `chance`.
+    From its `noise` [resamples, m], that for the limit `below` it, and its size by `chance`.
     """
     value, tail = float(size(seen)), (1 - level) / 2
     high = max(float(np.quantile(size(seen + noise), 1 - tail)), value)
@@ -70,9 +70,9 @@ def size_limits(
 def debiased(
     seen: np.ndarray, noise: np.ndarray, level: float, chance: np.ndarray | None = None
 ) -> Estimate:
-    """The size of `seen` [m] without the upward push of its `noise` [replicates, m].
+    """The size of `seen` [m] without the upward push of its `noise` [resamples, m].
 
-    `chance` [replicates, m] are differences that chance alone shows, if the noise is not such.
+    `chance` [resamples, m] are differences that chance alone shows, if the noise is not such.
     """
     chance = noise if chance is None else chance
     both = np.concatenate([noise, chance])

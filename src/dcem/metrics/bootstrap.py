@@ -205,11 +205,9 @@ def bootstrap(
 # -- areas under curves ------------------------------------------------------------------------
 
 
-def _area(
-    value: float, replicates: np.ndarray, lacking: str, people: int, level: float
-) -> Estimate:
+def _area(value: float, resamples: np.ndarray, lacking: str, people: int, level: float) -> Estimate:
     """An area with its interval on the log-odds scale; `people` of the smaller class."""
-    usable = replicates[~np.isnan(replicates)]
+    usable = resamples[~np.isnan(resamples)]
     if lacking or len(usable) < 2:
         return Estimate(value, reason=lacking or "no resample held both classes")
     spread = float(usable.std(ddof=1)) * sqrt(people / (people - 1))
@@ -230,8 +228,8 @@ def _turn(
     key = ("xauc_difference", None)
     if key not in observed:
         return Estimate(nan, reason="there is only one group")
-    value, replicates = float(observed[key][0]), np.concatenate(drawn[key])
-    usable = replicates[~np.isnan(replicates)]
+    value, resamples = float(observed[key][0]), np.concatenate(drawn[key])
+    usable = resamples[~np.isnan(resamples)]
     lacking = support.lacking(key)
     if lacking or not len(usable):
         return Estimate(value, reason=lacking or "no resample held both classes")

@@ -51,11 +51,11 @@ class Gaps:
     high: np.ndarray
     p_value: np.ndarray  # [pairs] adjusted for the number of pairs
     largest: tuple[float, float]  # interval of the largest gap of any pair
-    chance: np.ndarray  # [pairs, replicates] the gap under equal curves
+    chance: np.ndarray  # [pairs, resamples] the gap under equal curves
 
     @property
     def by_chance(self) -> np.ndarray:
-        """The largest gap of any pair under equal curves [replicates]."""
+        """The largest gap of any pair under equal curves [resamples]."""
         return self.chance.max(axis=0)
 
     @property
@@ -123,7 +123,7 @@ class Ranking:
         return self.curves(np.ones((1, int(self.person.max()) + 1)))[0]
 
     def curves(self, counts: np.ndarray) -> np.ndarray:
-        """The same where people count as often as `counts` [replicates, people] says."""
+        """The same where people count as often as `counts` [resamples, people] says."""
         weight = counts.take(self.person, axis=1)
         rates = []
         for mass in (self.positive, self.negative):
@@ -237,8 +237,8 @@ def compare_curves(
         luck = _differences_of_pairs(np.moveaxis(luck, 1, 0), pairs)
         noise, null_noise = noise + luck, null_noise + luck
     there = ~np.isnan(noise + null_noise).any(axis=(0, 2))  # resamples may miss a class
-    noise, null_noise = noise[:, there], null_noise[:, there]  # [pairs, replicates, 200]
-    chance = absolute.size(null_noise)  # [pairs, replicates]
+    noise, null_noise = noise[:, there], null_noise[:, there]  # [pairs, resamples, 200]
+    chance = absolute.size(null_noise)  # [pairs, resamples]
 
     value, unit = absolute.size(seen), chance.mean(axis=1)
     standing_out = int(np.argmax(value / unit))
