@@ -198,7 +198,7 @@ def test_policies_that_do_not_fit_the_table(table, policy, message):
         ({"weights": {}}, "at least one column"),
         ({"weights": {"a": np.nan}}, "finite weights"),
         ({"weights": {"a": 1.0}, "slope": 0.0}, "slope must be positive"),
-        ({"weights": {"a": 1.0}, "missing": "zero"}, "'refuse', 'average', 'tested', 'untested'"),
+        ({"weights": {"a": 1.0}, "missing": "zero"}, "one of refuse, average, tested, untested"),
         ({"weights": {"a": 1.0}, "k": 1.0, "rates": {"x": 0.5}}, "either rates, or k and q_t"),
         ({"weights": {"a": 1.0}, "scales": {"b": 1.0}}, "'b'"),
     ],

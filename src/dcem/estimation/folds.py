@@ -24,14 +24,7 @@ def person_folds(
     Folds share out tested positives, tested negatives and the untested of every group alike: people
     take turns, those of a kind one after the other.
     """
-    person = problem.person
-    n_people = int(person.max()) + 1 if len(person) else 0
-    if not 2 <= n_folds <= n_people:
-        raise InputError(
-            f"{n_folds} folds of {n_people} people: give from 2 to as many folds as people."
-        )
-    seen = np.where(problem.tested, problem.y_obs, np.nan)  # labels of the untested are nobody's
-    return _by_kind(seen, person, problem.group, n_folds, random_state)
+    return _by_kind(problem.y_obs, problem.person, problem.group, n_folds, random_state)
 
 
 def time_blocks(problem: SelectiveLabels, n_folds: int) -> np.ndarray:
@@ -90,6 +83,11 @@ def _by_kind(
     random_state: int | np.random.Generator,
 ) -> np.ndarray:
     """People in turn, those of a kind one after the other; `y` is NaN where untested."""
+    n_people = int(person.max()) + 1 if len(person) else 0
+    if not 2 <= n_folds <= n_people:
+        raise InputError(
+            f"{n_folds} folds of {n_people} people: give from 2 to as many folds as people."
+        )
     # Untested 0, tested negative 1, positive 2.
     seen = np.where(np.isnan(y), 0, 1 + np.nan_to_num(y)).astype(np.int64)
     first = np.unique(person, return_index=True)[1]
@@ -159,11 +157,6 @@ class SelectiveKFold:
         person = np.arange(n_rows)
         if groups is not None:
             person = np.unique(np.asarray(groups).astype(str), return_inverse=True)[1]
-        if not 2 <= self.n_splits <= len(np.unique(person)):
-            raise InputError(
-                f"n_splits={self.n_splits} for {len(np.unique(person))} people: give from 2 to as "
-                "many folds as people."
-            )
         fold = _by_kind(y, person, np.zeros(n_rows, int), self.n_splits, self.random_state)
         for number in range(self.n_splits):
             yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from dcem.table.messages import InputError, require_columns, rows_text
+from dcem.table.messages import InputError, require_columns, require_one_of, rows_text
 from dcem.tasks.rates import rates_of_testing
 
 MISSING = ("refuse", "average", "tested", "untested")
@@ -75,11 +75,7 @@ class LinearPolicy:
             )
         if not self.slope > 0:
             raise InputError(f"Policy {self.name!r}: slope must be positive, got {self.slope}.")
-        if self.missing not in MISSING:
-            raise InputError(
-                f"Policy {self.name!r}: missing must be one of {', '.join(map(repr, MISSING))}, "
-                f"got {self.missing!r}."
-            )
+        require_one_of("missing", self.missing, MISSING)
         if self.rates is not None and (self.k is not None or self.q_t is not None):
             raise InputError(
                 f"Policy {self.name!r}: give either rates, or k and q_t; both say how many are "
