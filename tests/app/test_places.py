@@ -1,5 +1,8 @@
 """Tables that are not one file of their own: databases, workbooks, folders; and earlier models."""
 
+import ast
+import importlib
+import inspect
 import re
 import sqlite3
 import zipfile
@@ -216,6 +219,25 @@ def test_a_strength_of_the_unmeasured_goes_with_every_step_that_takes_one(app) -
     for wrong in ("0.5", "many"):
         with pytest.raises(InputError, match="bounds"):
             recipe(study, "audit", Posted({"bounds": [wrong]}))
+
+
+def test_python_that_is_shown_calls_functions_by_the_names_of_their_parameters(app) -> None:
+    write_stops(app.tables / "stops.csv", 60)
+    study = app.work.open(Place(app.tables / "stops.csv"))
+    study.say({**ROLES, **MORE}, sample_rows=2000)
+    study = app.work.study(study.name)
+    chosen = {"compare": {"folds": "3", "max_rows": "500", "planted": "2", "method": "ipw"}}
+    asked = set()
+    for step in ("times", "audit", "compare", "fit"):
+        form = Posted({name: [value] for name, value in chosen.get(step, {}).items()})
+        for node in ast.walk(ast.parse(recipe(study, step, form).python)):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("dcem."):
+                module, _, name = ast.unparse(node.func).rpartition(".")
+                known = inspect.signature(getattr(importlib.import_module(module), name)).parameters
+                given = {one.arg for one in node.keywords}
+                assert given <= set(known), name
+                asked |= given
+    assert {"n_folds", "max_rows", "planted", "sample_rows", "sources"} <= asked
 
 
 def test_a_table_without_a_record_of_testing_gets_steps_that_need_none(app) -> None:

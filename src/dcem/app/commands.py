@@ -139,7 +139,7 @@ def compared(study: Study, out: Path, methods: Sequence[str], **how: Any) -> Rec
         *([repr(list(methods))] if methods else []),
         truth=RawPython("table.truth") if study.roles and study.roles.truth else None,
         lending=True if study.words == "credit" and not found else None,
-        **how,
+        **{"n_folds" if name == "folds" else name: value for name, value in how.items()},
     )
     python = (
         f"{_read_first(study)}\ncomparison = {comparison}\n{_written(study, 'comparison', page)}"
