@@ -98,8 +98,8 @@ def test_the_first_screen_names_who_is_tested_less(document) -> None:
 def test_many_groups_are_counted_in_the_answer(found) -> None:
     less = next(one for one in found.testing if one.group == "north")
     more = replace(less, difference=Estimate(0.2, 0.1, 0.3))
-    assert who_differs([less, more, more], 3) == "1 of 3 groups is tested less, 2 more,"
-    assert who_differs([more, more, less], 3) == "2 of 3 groups are tested more, 1 less,"
+    assert who_differs([less, more, more], 3) == "north is tested less, 2 of 3 groups more,"
+    assert who_differs([more, more, less], 3) == "2 of 3 groups are tested more, north less,"
 
 
 def test_beside_intervals_it_is_said_which_groups_are_clear_of_so_many(found) -> None:

@@ -137,6 +137,12 @@ def test_what_is_proposed_can_be_read_and_every_role_has_its_reason(table, reque
     assert all(reason.endswith(".") for reason in reasons(proposal).values())
 
 
+def test_a_label_that_only_its_values_tell_has_a_whole_sentence_too(stops):
+    plain = stops.rename(columns={"contraband_found": "failed_to_appear"})
+    reason = reasons(propose_roles(plain))["label", "failed_to_appear"]
+    assert reason.startswith("No result in ")
+
+
 def test_two_columns_that_together_say_who_was_tested(stops, draw):
     person = stops["search_conducted"] & (draw.random(N) < 0.7)
     vehicle = stops["search_conducted"] & (~person | (draw.random(N) < 0.3))

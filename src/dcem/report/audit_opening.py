@@ -156,10 +156,14 @@ def who_differs(clear: list[TestingRate], n_groups: int) -> str:
             f"{groups(names)} {'is' if len(names) == 1 else 'are'} tested {how}"
             for how, names in by_way.items()
         )
-    first, *second = [f"{len(names)} {how}" for how, names in by_way.items()]
-    many, how = first.split()
-    verb = "is" if many == "1" else "are"
-    return f"{many} of {n_groups} groups {verb} tested {how}{''.join(f', {s},' for s in second)}"
+    subjects = {
+        how: group(names[0]) if len(names) == 1 else f"{len(names)} of {n_groups} groups"
+        for how, names in by_way.items()
+    }
+    (how, first), *second = subjects.items()
+    verb = "is" if len(by_way[how]) == 1 else "are"
+    others = "".join(f", {subject} {other}," for other, subject in second)
+    return f"{first} {verb} tested {how}{others}"
 
 
 def _by_way(clear: list[TestingRate]) -> dict[str, list[str]]:

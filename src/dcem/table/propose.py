@@ -52,6 +52,7 @@ from dcem.table.messages import (
     require_columns,
 )
 from dcem.table.roles import Roles, missing_in, spelled_out
+from dcem.text import capitalised
 
 MOST_GROUPS = 20
 SHOWN = 6  # names in a doubt
@@ -272,7 +273,7 @@ def _propose_outcome(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> S
         best.tested = best.untested = ()
         why = "No value means no, and nothing who was tested."
         yield Suggestion("positives_only", "True", why)
-    yield Suggestion("label", best.column.name, f"{'; '.join(best.whys)}.")
+    yield Suggestion("label", best.column.name, f"{capitalised('; '.join(best.whys))}.")
     for column in best.tested:
         yield Suggestion("tested", column.name, why_tested(best))
     for value in best.positive:
