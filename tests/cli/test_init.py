@@ -92,6 +92,16 @@ def test_the_command_line_counts_more(folder, inside) -> None:
     assert "members 7" in done.stderr
 
 
+def test_a_list_that_takes_the_place_of_another_says_what_it_lacks(folder, inside) -> None:
+    """Leaving out one column more would otherwise bring back those known to be recorded later."""
+    write(folder, '[roles]\nlabel = "outcome"\nexclude = ["followup", "tested"]\n')
+    done = inside("check", "visits.csv", "--exclude", "lab_a", cwd=folder)
+    assert "--exclude takes the place of that of dcem.toml" in done.stderr
+    assert "'followup', 'tested'" in done.stderr
+    done = inside("check", "visits.csv", "--exclude", "lab_a,followup,tested", cwd=folder)
+    assert "takes the place" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

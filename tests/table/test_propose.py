@@ -469,3 +469,24 @@ def test_a_column_that_would_be_a_number_is_not_left_out_for_good(draw):
     found = propose_roles(frame.assign(size=size))
     assert "size" not in found.roles.get("exclude", ())
     assert any("'size' is left out: text, by its unit" in doubt for doubt in found.doubts)
+
+
+def test_words_of_other_fields(draw):
+    """Referrals that were investigated, with a 0 where nobody looked; applicants interviewed."""
+    looked = draw.random(N) < 0.4
+    referrals = pd.DataFrame(
+        {
+            "prior": draw.poisson(1, N),
+            "investigated": np.where(looked, "Yes", "No"),
+            "substantiated": (looked & (draw.random(N) < 0.3)).astype(int),
+        }
+    )
+    found = propose_roles(referrals).roles
+    assert (found["label"], found["tested"]) == ("substantiated", ["investigated"])
+    offers = pd.Series(draw.choice(["offer", "reject"], N, p=[0.3, 0.7])).where(looked)
+    applicants = pd.DataFrame(
+        {"years": draw.gamma(2, 3, N), "interviewed": looked.astype(int), "offer": offers}
+    )
+    found = propose_roles(applicants).roles
+    assert (found["label"], found["tested"]) == ("offer", ["interviewed"])
+    assert found["positive"] == ["offer"]

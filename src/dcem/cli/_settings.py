@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from dcem.table.messages import InputError, did_you_mean
+from dcem.table.messages import InputError, did_you_mean, quoted
 from dcem.table.roles import Roles, as_list
 from dcem.table.settings import NAME, Settings, find_settings, read_settings, settings_text
 
@@ -23,6 +23,7 @@ READERS = ("audit", "compare", "fit", "predict", "monitor", "next-tests", "check
 OF_THE_MODEL = ("monitor",)  # those for which columns mean what they meant for the model
 SHARED = ("words", "seed", "query", "sample_rows")  # choices that may stand outside all sections
 EITHER = ("threshold", "capacity")  # one of them on the command line stands for both
+ADDED_TO = ("exclude", "missing", "category")  # lists that an option may be meant to lengthen
 SHOWN = 3  # entries of a list, where what was taken is told
 PANEL = "Settings"
 
@@ -105,6 +106,16 @@ def fill_from_file(command: Any, ctx: Any, args: list[str]) -> None:
         named = _columns_named(given)
         if left_out := [column for column in left_out if column not in named]:
             values["exclude"] = left_out
+    for name in ADDED_TO:
+        entries = _pieces(given.get(name))
+        lost = [one for one in as_list(values.get(name)) if one not in entries]
+        if entries and lost:
+            option = name.replace("_", "-")
+            typer.echo(
+                f"note: --{option} takes the place of that of {path}, which also has "
+                f"{quoted(lost)}. List all that should hold.",
+                err=True,
+            )
     if settings.table is not None:
         values["table"] = str(settings.table)
     if not may_stand_in_file(command, "table"):
@@ -125,7 +136,12 @@ def fill_from_file(command: Any, ctx: Any, args: list[str]) -> None:
 def _columns_named(given: Mapping[str, Any]) -> set[str]:
     """Columns that options give a role, or keep as features."""
     roles = set(Roles.named("column", "columns", "rate")) - {"exclude", "category"}
-    entries = [str(entry) for role in roles for entry in as_list(given.get(role))]
+    return {piece for role in roles for piece in _pieces(given.get(role))}
+
+
+def _pieces(given: Any) -> set[str]:
+    """What an option names: its entries, and what commas part in them."""
+    entries = [str(entry) for entry in as_list(given)]
     return {*entries, *(piece.strip() for entry in entries for piece in entry.split(","))}
 
 

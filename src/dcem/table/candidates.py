@@ -28,12 +28,13 @@ RESULT = re.compile(
     r"diagnos|positiv|(^|_)(found|hit|weapon|contraband|default(ed)?|fraud|bad|repaid|died|death"
     r"|sepsis|cancer|diabetes|disease|infect(ed|ion)|malignan\w*|recid\w*|relaps\w*|readmi\w*"
     r"|diagnose|nachweis|treffer|sichergestellt|ausfall|gefunden"
-    r"|charge_?off|charged_off|loan_status|delinquen\w*|violation|diseased|ill|sick|truth)(_|$)"
+    r"|charge_?off|charged_off|loan_status|delinquen\w*|violation|violates|diseased|ill|sick|truth"
+    r"|substantiated|convicted|guilty|offer|offered|hired)(_|$)"
 )
 TESTED = re.compile(
     r"(^|_)(tested|screened|searched|search|search_conducted|frisked|approved|accepted|granted"
     r"|funded|lent|measured|ordered|biopsied|biopsy|cultured|culture|labell?ed|examined|inspected"
-    r"|audited|released|referred|imaged|scanned|swabbed|test_done|testing|test"
+    r"|audited|investigated|reviewed|interviewed|assessed|checked|released|referred|imaged|scanned|swabbed|test_done|testing|test"
     r"|getestet|angefordert|untersucht|gemessen|durchsucht|durchgeführt|genehmigt)(_|$)"
 )
 SENSITIVE = {  # in this order
