@@ -76,15 +76,41 @@ def test_ks_and_kickout_of_complete_labels():
     assert found.value == pytest.approx(metrics.ks(y, score), abs=0.03)
     assert found.value < metrics.ks(y, score)  # picked by looking
     first, second = safest(score, np.ones(len(y)), 0.5), safest(-score, np.ones(len(y)), 0.5)
-    told = measures.kickout(first, second, of)
+    told = judge.kickout("truth", first, second)
     assert told.value == pytest.approx(metrics.kickout(y, first, second))
+    left = measures.false_positive_rate(~second, of.among(first))
     moved = []
     for i in (0, 1, 2):  # an influence is what a row moves when it counts a little more
         weight = np.ones(len(y))
         weight[i] += 1e-4
-        other = Masses(of.positive * weight, of.negative * weight)
-        moved.append((measures.kickout(first, second, other).value - told.value) / 1e-4)
-    assert told.influence[:3] == pytest.approx(moved, abs=1e-5)
+        other = Masses(of.positive * weight, of.negative * weight).among(first)
+        moved.append(measures.false_positive_rate(~second, other).value - left.value)
+    assert left.influence[:3] == pytest.approx(np.array(moved) / 1e-4, abs=1e-5)
+
+
+def chosen_by_both(judge: Evaluator, score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The safest third by another score, and by this one."""
+    weight, other = np.ones(len(score)), judge.problem.X @ np.array([0.5, -0.6])
+    return safest(other, weight, 0.3), safest(score, weight, 0.3)
+
+
+def test_kickout_knows_how_few_are_positive():
+    """Of ten to twenty who are known positive, intervals hold; of fewer there are none."""
+    many, _, risk, score = lender(10**6, 200_000)
+    first, second = chosen_by_both(many, score)
+    left = first & ~second
+    truth = risk[left].sum() / risk[first].sum() - (1 - risk)[left].sum() / (1 - risk)[first].sum()
+    held = []
+    for seed in range(300):
+        judge, _, _, score = lender(seed, 300)
+        first, second = chosen_by_both(judge, score)
+        told = judge.kickout("dr", first, second)
+        if (judge.problem.y_obs[first] == 1).sum() < 10:
+            assert "known positive" in told.reason
+        else:
+            held.append(told.low <= truth <= told.high)
+    assert 100 < len(held) < 290
+    assert np.mean(held) > 0.92
 
 
 def test_doubly_robust_ks_covers():

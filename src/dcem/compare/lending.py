@@ -68,8 +68,7 @@ def _kickout(evaluator: Evaluator, target: str, scored: Scored, reference: Score
     second = safest(scored.rank, weight, share)
     if not evaluator.lacking(target) and not (first & ~second).any():
         return Estimate(0.0, 0.0, 0.0)  # nobody is left out: no kickout, no doubt of it
-    why = evaluator.lacking(target) or evaluator.too_few_on_a_side(target, second, first)
-    return evaluator.estimated(measures.kickout(first, second, evaluator.masses[target]), why)
+    return evaluator.kickout(target, first, second)
 
 
 def about_swaps(method: MethodResult) -> list[Finding]:

@@ -298,6 +298,24 @@ class Evaluator:
             found = Estimate(found.value, min(found.low, next(ends)), max(found.high, next(ends)))
         return found
 
+    def kickout(self, target: str, first: np.ndarray, second: np.ndarray) -> Estimate:
+        """Of those in `first`, the share of positives not in `second`, minus that of the negatives.
+
+        Both are masks [n]; see `dcem.metrics.kickout`. The two shares are of different people, few
+        of whom may be positive: each has its own interval, and their arms are put together.
+        """
+        of, known = self.masses[target].among(first), self._known(target)
+        sides = [self.people.count(first & (known == outcome)) for outcome in (1, 0)]
+        why = self.lacking(target) or self.too_few_on_a_side(target, second, first)
+        if not why and min(sides) < FEWEST_TESTED:
+            why = f"fewer than {FEWEST_TESTED} people selected are known positive, or negative"
+        shares = (measures.true_positive_rate, measures.false_positive_rate)
+        positives, negatives = (
+            self.estimated(share(~second, of), why, share=True, behind=behind)
+            for share, behind in zip(shares, sides, strict=True)
+        )
+        return positives.minus(negatives)
+
     def precision_at_capacity(self, target: str, rank: np.ndarray, capacity: float) -> Estimate:
         """Share of positives among the `capacity` share of people ranked highest."""
         value = measures.precision_at_capacity(rank, self.masses[target], capacity)

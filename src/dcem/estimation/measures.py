@@ -134,6 +134,12 @@ def true_positive_rate(acted: np.ndarray, masses: Masses) -> Statistic:
 
 
 @_of_masses
+def false_positive_rate(acted: np.ndarray, masses: Masses) -> Statistic:
+    """Share of the negatives who are acted on (a mask [n])."""
+    return quotient(acted * masses.negative, masses.negative)
+
+
+@_of_masses
 def precision(acted: np.ndarray, masses: Masses) -> Statistic:
     """Share of positives among those acted on (a mask [n])."""
     return quotient(acted * masses.positive, acted * masses.total)
@@ -190,16 +196,6 @@ def _separation(above: np.ndarray, masses: Masses) -> Statistic:
     """Share of the positives above a cut-off (a mask [n]), minus that of the negatives."""
     p, q = masses.positive, masses.negative
     return quotient(above * p, p) - quotient(above * q, q)
-
-
-@_of_masses
-def kickout(first: np.ndarray, second: np.ndarray, masses: Masses) -> Statistic:
-    """Of those in `first`, the share of positives not in `second`, minus that of the negatives.
-
-    Kozodoi et al., "Shallow self-learning for reject inference in credit scoring", 2019; see
-    `dcem.metrics.kickout`.
-    """
-    return _separation(~second, masses.among(first))
 
 
 @dataclass(frozen=True)
