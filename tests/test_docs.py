@@ -75,6 +75,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         cwd=home,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "griffe" not in done.stdout + done.stderr  # hundreds of its lines would hide a real one
     return home / "site"
 
 
