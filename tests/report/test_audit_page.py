@@ -297,7 +297,7 @@ def test_where_some_are_out_of_reach_the_table_tells_the_limits(found) -> None:
     rows = section(document, "prevalence").blocks[0]
     place = rows.columns.index("then of all")
     told = {row[0]: row[place] for row in rows.rows}
-    assert told[Name("everybody")] == "20 % to 60 %"
+    assert told["everybody"] == "20 % to 60 %"
     assert told[Name("<tiny>")] == NOTHING  # withheld
 
 

@@ -307,3 +307,11 @@ def test_a_reason_is_told_once_in_a_row() -> None:
         ("x", few, doc.Missing(), late),
         ("y", few, late, doc.Missing()),
     )
+
+
+def test_a_group_that_is_a_number_is_called_a_group() -> None:
+    assert [doc.whose(name) for name in ("1", "b", "north")] == [
+        doc.Name("group 1"),
+        doc.Name("group b"),
+        doc.Name("north"),
+    ]

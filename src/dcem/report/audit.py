@@ -49,7 +49,7 @@ def testing_section(audit: Audit) -> Iterator[doc.Block]:
         found, hidden = by_name[item.group], HIDDEN in (item.tested, item.rows)
         beside = "" if hidden else f"{count(item.tested)} of {count(item.rows)}"
         cells = {
-            "group": doc.Name(item.group),
+            "group": doc.whose(item.group),
             "crude rate": doc.estimate(found.crude, "percent", beside),
         }
         if audit.grouped:
@@ -96,7 +96,7 @@ def prevalence_section(audit: Audit) -> Iterator[doc.Block]:
 
     rows = [
         {
-            "group": doc.Name(item.group),
+            "group": doc.whose(item.group),
             "recorded": doc.estimate(item.recorded, "percent"),
             "tested only": doc.estimate(item.tested_only, "percent"),
             **estimates(item),
@@ -134,7 +134,7 @@ def _known(audit: Audit) -> Iterator[doc.Block]:
         "Known prevalence",
         [
             {
-                "group": doc.Name(one.group),
+                "group": doc.whose(one.group),
                 "known": doc.estimate(one.stated, "percent"),
                 "if features explain testing": doc.estimate(one.estimated, "percent"),
                 "difference": doc.estimate(one.difference, "points"),
@@ -225,7 +225,7 @@ def yields_section(audit: Audit) -> Iterator[doc.Block]:
     head = "have it, of the tested" if audit.stated_rates else "positive of tested"
 
     def row(item: Yield) -> dict[str, doc.Cell]:
-        cells = {"group": doc.Name(item.group), head: doc.estimate(item.rate, "percent")}
+        cells = {"group": doc.whose(item.group), head: doc.estimate(item.rate, "percent")}
         if audit.grouped:
             cells[f"against {audit.others}"] = doc.estimate(item.difference, "points")
             nearer = doc.estimate(item.at_equal_probability, "points")
@@ -253,7 +253,7 @@ def overlap_section(audit: Audit) -> Iterator[doc.Block]:
         return
     rows = [
         {
-            "group": doc.Name(name),
+            "group": doc.whose(name),
             "5 %": doc.share(o.quantiles[0]),
             "median": doc.share(o.quantiles[2]),
             "95 %": doc.share(o.quantiles[4]),

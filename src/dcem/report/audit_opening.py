@@ -330,7 +330,7 @@ def picture(audit: Audit) -> doc.Dots | None:
         ("share tested",),
         tuple(
             doc.DotRow(
-                doc.Name(rate.group),
+                doc.whose(rate.group),
                 (doc.estimate(rate.equal, "percent"),),
                 (doc.estimate(rate.others.value, "percent"),),
                 group_key(places[rate.group]),

@@ -109,10 +109,11 @@ def briefly(found: Estimate | None, form: str = "score") -> Cell:
 def whose(name: str, reach: float = 1.0) -> Cell:
     """The cell that says whose numbers stand beside it: a group's, or everybody's.
 
+    A group that is called 1 is "group 1": a picture, or a table on a phone, has no heading for it.
     `reach`: the share of people within reach of the tests, if the numbers are about them alone.
     """
     everybody = "everybody" if reach == 1 else "all within reach"
-    return everybody if name == EVERYBODY else Name(name)
+    return everybody if name == EVERYBODY else Name(text.group(name))
 
 
 class Pieces(NamedTuple):

@@ -132,7 +132,7 @@ def _audit_opening(audit: FoundAudit) -> doc.Opening:
             ("found share", "chance that a positive is found", "how common the outcome is"),
             tuple(
                 doc.DotRow(
-                    doc.Name(one.group),
+                    doc.whose(one.group),
                     tuple(doc.estimate(e, "ratio") for e in (one.crude, one.rate, one.prevalence)),
                 )
                 for one in known

@@ -98,7 +98,7 @@ def _picture(found: Monitoring) -> doc.Dots:
     """AUC now against then, everybody and each group."""
     rows = tuple(
         doc.DotRow(
-            doc.Name(one.of), (doc.estimate(one.now),), (doc.estimate(one.then),), marked=one.clear
+            doc.whose(one.of), (doc.estimate(one.now),), (doc.estimate(one.then),), marked=one.clear
         )
         for one in found.about("auc")
     )
@@ -142,7 +142,7 @@ def _changes(
 ) -> doc.Block:
     rows = [
         (
-            doc.Name(one.of),
+            doc.whose(one.of),
             doc.estimate(one.then, form),
             doc.estimate(one.now, form),
             doc.estimate(one.difference, difference),
