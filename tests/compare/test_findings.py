@@ -22,6 +22,7 @@ from dcem.compare.recovery import about_recovery
 from dcem.compare.results import ComparedGroup, PlantedFamily, Standing
 from dcem.estimation.results import COUNTED, WITHIN
 from dcem.metrics.estimate import Estimate
+from dcem.report.compare_opening import opening
 
 KEPT = PlantedFamily("kept", "One sentence.", "")
 BROKEN = PlantedFamily("broken", "One sentence.", "something fails")
@@ -268,6 +269,19 @@ def test_a_group_whose_risks_are_clearly_off_is_told():
     judged: Any = SimpleNamespace(calibration_in_the_large=errors)
     (told,) = about_group_risks("ensemble", judged)
     assert told.groups == ("women",)
+    assert told.headline.startswith("Read as risks, the scores of `ensemble` are")
     assert "on average too high for women (+4.0 points [+2.0, +6.0])" in told.headline
     judged.calibration_in_the_large = {"everybody": errors["everybody"]}
     assert not about_group_risks("ensemble", judged)
+
+
+def test_that_everybody_counts_as_tested_is_said_as_an_audit_says_it():
+    comparison = made_up_comparison()
+    assert "everybody-tested" not in {one.key for one in warn(comparison, {})}
+    groups = tuple(replace(one, tested=one.people) for one in comparison.groups)
+    everybody = replace(comparison, groups=groups)
+    told = [one for one in warn(everybody, {}) if one.key == "everybody-tested"]
+    assert [one.severity for one in told] == ["caution"]
+    shown = opening(replace(everybody, warnings=tuple(told))).verdict
+    assert any("Everybody counts as tested" in sentence for sentence in shown.sentences)
+    assert not any("counts as tested" in said for said in opening(comparison).verdict.sentences)

@@ -47,12 +47,20 @@ def warn(
         sentence = f"Column {name!r} may have been recorded after the decision to test: {sign}."
         text = "If so, what is seen here overstates what a model could do at that time."
         yield found("leak", sentence, text, column=name)
+    known = any(target.key == "truth" and target.available for target in comparison.targets)
+    if not known and all(group.tested == group.people for group in comparison.groups):
+        sentence = "Everybody counts as tested."
+        text = (
+            "No label is missing. If untested people were recorded as negative, all numbers here "
+            "are about the record, not about the outcome."
+        )
+        yield found("everybody-tested", sentence, text)
     overlap, share = comparison.overlap, comparison.overlap.effective_share
     if not overlap.estimable:
         sentence = f"What holds for everybody is not estimable here ({overlap.reason})."
         text = "The numbers among the tested say nothing of people unlike them."
         finding = found("no-overlap", sentence, text)
-        if any(target.key == "truth" and target.available for target in comparison.targets):
+        if known:
             sentence = (
                 "Without the truth, what holds for everybody could not have been known here "
                 f"({overlap.reason})."

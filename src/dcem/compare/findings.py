@@ -45,6 +45,12 @@ _BY_GROUP = "Look at every group before you set a threshold."
 # Key of a finding -> the part of a report it belongs to, how serious it is, and what to do.
 KEYS = {
     "tested": ("testing", "fine", ""),
+    "everybody-tested": (
+        "testing",
+        "caution",
+        "Say who was tested (`tested`), or which value of the label means that nobody looked "
+        "(`untested_value`), and compare again; unless everybody really was.",
+    ),
     "choice": ("methods", "fine", ""),
     "best": ("methods", "fine", ""),
     "not-estimable": ("methods", "serious", "Look at who was tested before you choose a method."),
@@ -395,8 +401,8 @@ def about_group_risks(name: str, judged: Judgement) -> list[Finding]:
     off = clearly_off(judged)
     if not off:
         return []
-    sentence = f"The risks predicted by `{name}` are on average {too_high_or_low(off)}."
-    text = "Mean predicted risk minus what is estimated of the group, with 95 % intervals."
+    sentence = f"Read as risks, the scores of `{name}` are on average {too_high_or_low(off)}."
+    text = "Mean score minus what is estimated of the group, with 95 % intervals."
     return [found("groups-off", sentence, text, method=name, groups=list(off), errors=off)]
 
 

@@ -125,7 +125,7 @@ def _judged_opening(
     alike = first_screen.fairness(judged, comparison)
     sentences = [f"{first_screen.ranked_right(judged.auc)}.", *_finds(comparison, judged, target)]
     off = first_screen.risks_of_groups(judged)
-    sentences += filter(None, [alike, off])
+    sentences += filter(None, [first_screen.of_the_record(comparison), alike, off])
     of = f", among {target.whom}" if target.reach < 1 else ""
     if not everybody:
         of = ", among the tested; nothing is known of the others"

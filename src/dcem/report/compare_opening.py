@@ -23,7 +23,8 @@ from dcem.report.parts import listed_findings, with_worst
 from dcem.text import group, listed, number, of_100, percent
 from dcem.text import groups as named
 
-TOLD = ("best", "groups-differ", "curves-differ", "groups-off")  # the verdict words them itself
+# findings that the verdict words itself
+TOLD = ("best", "groups-differ", "curves-differ", "groups-off", "everybody-tested")
 ALIKE = 0.05  # groups whose ROC gap is at most that are called about equally well ranked
 
 
@@ -105,7 +106,9 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
         oracle = any(method.uses_truth for method in comparison.methods)
         unlike = " that were not given the truth" * oracle
         sentences.append(f"It is clearly better than all others compared{unlike}.")
-    sentences += filter(None, [fairness(judged, comparison), risks_of_groups(judged)])
+    sentences += filter(
+        None, [of_the_record(comparison), fairness(judged, comparison), risks_of_groups(judged)]
+    )
     if comparison.stated_rates and target.key != "truth":
         sentences.append(
             f"Numbers are corrected for the errors of the test: {comparison.stated_rates}."
@@ -231,7 +234,17 @@ def fairness(judged: Judgement, comparison: TableComparison) -> str:
 def risks_of_groups(judged: Judgement) -> str:
     """For which groups its risks are clearly off, or nothing."""
     off = clearly_off(judged)
-    return f"Its risks are on average {too_high_or_low(off)}." if off else ""
+    return f"Read as risks, its scores are on average {too_high_or_low(off)}." if off else ""
+
+
+def of_the_record(comparison: TableComparison) -> str:
+    """That nobody is told apart as untested, if so: then it may all be about the record."""
+    if not any(one.key == "everybody-tested" for one in comparison.warnings):
+        return ""
+    return (
+        "Everybody counts as tested: if untested people were recorded as negative, this is about "
+        "the record, not the outcome."
+    )
 
 
 def key_numbers(
