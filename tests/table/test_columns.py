@@ -355,3 +355,10 @@ def test_numbers_in_two_units_are_pointed_out():
         rng.standard_cauchy(2000),
     ):
         assert "units" not in guess_kind("x", column(alike)).note
+
+
+def test_cells_of_a_column_of_dates_that_are_none_are_told():
+    days = [*pd.date_range("2020-01-01", periods=97).strftime("%d.%m.%Y"), "N/A", "", "2020-05-01"]
+    found = guess_kind("seen", text(days))
+    assert (found.kind, found.note) == ("date", "'2020-05-01' counts as missing")
+    assert guess_kind("seen", text(days[:-1])).note == ""

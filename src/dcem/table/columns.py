@@ -150,7 +150,8 @@ def guess_kind(
         return _constant(n, absent, counts, text.values) or yes_no
     known = dates.date_format(text.values)
     if known is not None:
-        note = dates.reading_note(text.values, known)
+        lost = _lost(dates.unread_values(text.values, known))
+        note = "; ".join(filter(None, [dates.reading_note(text.values, known), lost]))
         return _guess_date(name, dates.days_of(text, known)[0], known, note)
     guess = _guess_category(name, text, keep, person)
     other = dates.zones_note(text.values) or dates.forms_note(text.values)
@@ -216,8 +217,7 @@ def _number_in_text(text: values.Coded, counts: np.ndarray) -> tuple[np.ndarray,
         return None
     notes = []
     if bad:
-        shown = ", ".join(repr(v) for v in bad[:3]) + (", ..." if len(bad) > 3 else "")
-        notes.append(f"{shown} counts as missing")
+        notes.append(_lost(bad))
     if any(in_limits):
         notes.append(f"{text.values[in_limits.index(True)]!r} is read as its limit")
     marks = (values.THOUSANDS.match, values.SPACED.match, values.UNIT.search)
@@ -225,6 +225,12 @@ def _number_in_text(text: values.Coded, counts: np.ndarray) -> tuple[np.ndarray,
         read = values.spell(float(values.limits_parsed([grouped])[0]))
         notes.append(f"{grouped!r} is read as {read}")
     return numbers, "; ".join(notes)
+
+
+def _lost(found: Sequence[str]) -> str:
+    """What to say of cells that are none of what their column holds, or nothing."""
+    shown = ", ".join(map(repr, found[:3])) + (", ..." if len(found) > 3 else "")
+    return f"{shown} counts as missing" if found else ""
 
 
 def _may_part_thousands(column: pa.ChunkedArray) -> str:

@@ -158,6 +158,16 @@ def reading_note(values: Sequence[str], known: str) -> str:
     return "; ".join(said)
 
 
+def unread_values(values: Sequence[str], known: str) -> list[str]:
+    """Values that are not dates of this format, nor words for a missing one."""
+    lost = _dates(values, known).isna()
+    return [
+        value
+        for value, is_lost in zip(values, lost, strict=True)
+        if is_lost and value.casefold() not in NOT_A_NUMBER
+    ]
+
+
 def are_compact(found: np.ndarray) -> bool:
     """Whether whole numbers are dates written as 20210403."""
     if len(found) < 2 or found.min() < 19_000_000 or found.max() > 21_000_000:
