@@ -254,6 +254,23 @@ def test_shared_audit_hides_small_cells(unfair) -> None:
     assert kept == next(c for c in exact.counts if c.group == "a")
 
 
+def test_a_withheld_group_is_said_to_be_among_the_others(unfair) -> None:
+    """All but one of c are tested: nobody sees it in the tables, and the others are tested less."""
+    p = unfair.problem
+    named = np.array(p.group_names)[p.group]
+    y = np.where((named == "c") & np.isnan(p.y_obs), 0.0, p.y_obs)
+    y[np.flatnonzero(named == "c")[0]] = np.nan
+    problem = SelectiveLabels.from_arrays(p.X, y, group=named)
+    exact = audit_labels(problem, learners=linear)
+    shared = without_small_cells(exact)
+    said = "Among the others is group c, whose numbers are withheld."
+    less = [f for f in shared.findings if f.key == "tested-less"]
+    assert less
+    assert all(said in f.text for f in less)
+    assert said in verdict(shared).sentences
+    assert said not in "".join(f.text for f in exact.findings)
+
+
 def test_the_page_about_it_runs(capsys) -> None:
     page = Path(__file__).resolve().parents[2] / "docs" / "audit.md"
     code = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)

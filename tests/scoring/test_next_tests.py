@@ -1,6 +1,7 @@
 """Probabilities of being tested next: what must hold whatever the table."""
 
 import copy
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -222,6 +223,19 @@ def test_everybody_tested_is_an_answer(model, tmp_path):
     visits(100).assign(result="high").to_csv(tmp_path / "p.csv", index=False)
     with pytest.raises(InputError, match="nobody is left to test"):
         next_tests(model, tmp_path / "p.csv", 10)
+
+
+def test_an_unknown_label_value_is_pointed_out(model, tmp_path):
+    """`not done` counts as a result, since the model knows another word for nobody looked."""
+    frame = visits(60, seed=8)
+    frame["result"] = frame["result"].replace("not ordered", "not done")
+    path, told = tmp_path / "later.csv", "is 'not done' in .* should be empty, or 'not ordered'"
+    frame.to_csv(path, index=False)
+    with pytest.raises(InputError, match=f"nobody is left to test.*{told}"):
+        next_tests(model, path, 5)
+    frame.loc[:4, "result"] = None
+    frame.to_csv(path, index=False)
+    assert re.search(told, next_tests(model, path, 2).notes[-1])
 
 
 def test_no_count_of_a_group_that_the_card_withholds(model, tmp_path) -> None:

@@ -209,9 +209,10 @@ def _disparities(
             headline = (
                 f"{capitalised(who)} is tested {how} often than {others} with the same features"
             )
+            unseen = f"{audit.unseen_others} " if audit.unseen_others and not attribute else ""
             text = (
-                f"{rates}. {crude}Recorded features do not explain the difference; something "
-                "unrecorded might."
+                f"{rates}. {crude}{unseen}Recorded features do not explain the difference; "
+                "something unrecorded might."
             )
         names = ("crude", "equal", "others", "difference", "ratio", "p_value", "each")
         values: dict[str, Any] = {name: getattr(rate, name) for name in names}

@@ -18,9 +18,10 @@ from dcem.estimation.deciders import Compared
 from dcem.estimation.findings import Finding
 from dcem.estimation.instrument import Ends
 from dcem.estimation.periods import LateResults
-from dcem.estimation.results import EVERYBODY, WITHIN, Overlap
+from dcem.estimation.results import EVERYBODY, WITHHELD, WITHIN, Overlap
 from dcem.hooks import ShowsItself
 from dcem.metrics.estimate import Estimate
+from dcem.text import listed
 
 HIDDEN = -1  # in place of a count that must not be shown
 CLEAR_P = 0.05  # p-values, corrected for the number of comparisons
@@ -374,6 +375,19 @@ class Audit(ShowsItself):
     def others(self) -> str:
         """Whom a group is compared with, in words."""
         return f"group {self.reference}" if self.reference else "others"
+
+    @property
+    def unseen_others(self) -> str:
+        """Which of the others cannot be seen in the tables, as a sentence; or nothing.
+
+        A group in which all but a few were tested is withheld, and still it is what the others are
+        tested less than.
+        """
+        unseen = [one.group for one in self.testing if one.difference.reason == WITHHELD.reason]
+        if self.reference or not unseen:
+            return ""
+        verb, of = ("is", "group") if len(unseen) == 1 else ("are", "groups")
+        return f"Among the others {verb} {of} {listed(unseen)}, whose numbers are withheld."
 
     def matters(self, difference: Estimate) -> bool:
         """Whether a difference in rates is large enough to be more than a note."""

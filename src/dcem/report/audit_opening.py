@@ -103,6 +103,7 @@ def _disparity(audit: Audit, clear: list[TestingRate]) -> doc.Verdict:
     )
     sentences = [
         f"Of people with the same recorded features, these are tested: {shares}.{_also(clear)}",
+        *[audit.unseen_others] * bool(audit.unseen_others),
         *_bar(audit, clear),
         *_record(audit),
     ]

@@ -15,6 +15,7 @@ results weighted by its inverse represent everybody who was untested.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +39,9 @@ from dcem.table import (
 from dcem.table.addresses import located
 from dcem.table.disclosure import SMALL, THRESHOLD, WITHHELD, Shown, few_among, hide_groups
 from dcem.table.groups import in_order
-from dcem.table.messages import InputError, require_columns
+from dcem.table.messages import InputError, quoted, require_columns
+from dcem.table.outcome import unknown_results
+from dcem.table.roles import Roles
 
 NOTABLE = 0.5  # a measure from here on is a reason
 PRIOR = 10  # expected tests that a group must stand out against before it counts
@@ -125,12 +128,13 @@ def next_tests(
     notes = _notes(model, header)
     roles = model.roles
     extra = [c for c in (roles.id, roles.label, *roles.tested, *roles.group) if c in header]
-    parts, rows = [], 0
+    parts, rows, unknown = [], 0, Counter[str]()
     needed = list(dict.fromkeys([*extra, *model.encoder.columns]))
     verbatim = () if roles.id is None else (roles.id,)
     batches = read_batches(path, needed, verbatim=verbatim, query=query)
-    for part in parallel(lambda batch: _look(model, batch), batches):
+    for part, strange in parallel(lambda batch: _look(model, batch), batches):
         rows += len(part)
+        unknown += strange
         parts.append(part)
         if progress is not None:
             progress(rows)
@@ -143,8 +147,13 @@ def next_tests(
     frame = frame.drop(columns=["own_rate", "average_rate", PERSON], errors="ignore")
     keep = frame.pop("untested").to_numpy()
     untested, person = frame[keep], np.unique(person[keep], return_inverse=True)[1]
+    doubt = _doubtful_results(roles, unknown, rows)
     if len(untested) == 0:
-        raise InputError(f"{path}: nobody is left to test: every row of the table was tested.")
+        raise InputError(
+            f"{path}: nobody is left to test: every row of the table was tested."
+            + "".join(f" {note}" for note in doubt)
+        )
+    notes += doubt
     untested = untested.rename_axis("row").reset_index()
     _require_scores(untested, path)
     measures = gains(untested)
@@ -290,8 +299,20 @@ def _disagreement(rows: pd.DataFrame) -> np.ndarray:
     return np.clip(2 * spread / most, 0, 1)
 
 
-def _look(model: TableModel, batch: pa.RecordBatch) -> pd.DataFrame:
-    """What a batch holds that matters here, untested rows and others."""
+def _doubtful_results(roles: Roles, unknown: Counter[str], rows: int) -> tuple[str, ...]:
+    """What to say of label values [rows of each] that count as results and were none before."""
+    if not unknown:
+        return ()
+    written = f", or {quoted(roles.untested_value)}" if roles.untested_value else ""
+    return (
+        f"Label {roles.label!r} is {quoted(list(unknown))} in {unknown.total():,} of {rows:,} "
+        "rows, which counts as a negative result, though hardly anybody had it when the model was "
+        f"fitted. Where nobody looked the label should be empty{written}.",
+    )
+
+
+def _look(model: TableModel, batch: pa.RecordBatch) -> tuple[pd.DataFrame, Counter[str]]:
+    """What a batch holds that matters here, untested rows and others; and unknown results."""
     rows = model.read(batch)
     scores = model.score_read(rows)
     out: dict[str, Any] = {}
@@ -310,7 +331,7 @@ def _look(model: TableModel, batch: pa.RecordBatch) -> pd.DataFrame:
         "distance": scores.distance,
         "untested": ~tested_rows(batch, model.roles),
     }
-    return pd.DataFrame(out)
+    return pd.DataFrame(out), unknown_results(batch, model.roles)
 
 
 def shortfall(rows: pd.DataFrame) -> np.ndarray:

@@ -6,6 +6,7 @@ used, so that all agree on who is tested.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -105,7 +106,7 @@ def _tell_doubtful(text: values.Coded, is_no: np.ndarray, roles: Roles, everybod
     doubtful = [value for value in no if value not in plain and (several or value in undone)]
     so, what = "", "`untested_value` what means"
     if roles.negative:  # a later table than that of the model, which knows what meant no
-        doubtful = [value for value in no if values.whole(value) not in roles.negative]
+        doubtful = _unknown(no, roles)
         so = ", though hardly anybody had it when the model was fitted"
         what = "`positive` what means yes, under `untested_value` what means"
     if doubtful:
@@ -115,6 +116,11 @@ def _tell_doubtful(text: values.Coded, is_no: np.ndarray, roles: Roles, everybod
             f"which counts as a negative result{so}. List under {what} that nobody looked, or that "
             "nobody knows."
         )
+
+
+def _unknown(no: Sequence[str], roles: Roles) -> list[str]:
+    """Values that count as no and did not when the model was fitted."""
+    return [value for value in no if values.whole(value) not in roles.negative]
 
 
 def values_of_no(
@@ -203,6 +209,19 @@ def tested_rows(batch: Any, roles: Roles) -> np.ndarray:
         text = coded(batch, roles.label, roles)
         return ~np.isnan(_label(text, roles))
     return np.zeros(batch.num_rows, dtype=bool)
+
+
+def unknown_results(batch: Any, roles: Roles) -> Counter[str]:
+    """Label values that make rows tested with a negative result, unknown to the model: their rows.
+
+    None where another column says who was tested, or the model does not know what meant no.
+    """
+    if roles.tested or not roles.negative or roles.label not in batch.schema.names:
+        return Counter()
+    text = coded(batch, roles.label, roles)
+    of_no = Counter(text.codes[_label(text, roles) == 0].tolist())
+    found = {text.values[code]: rows for code, rows in of_no.items()}
+    return Counter({value: found[value] for value in _unknown(list(found), roles)})
 
 
 def group_codes(batch: Any, roles: Roles) -> tuple[np.ndarray, tuple[str, ...]] | None:
