@@ -1,5 +1,7 @@
 """Sample selection against plain second implementations and worlds with a known answer."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -125,6 +127,20 @@ def test_without_an_excluded_variable_or_with_a_weak_one_it_is_said():
         assert np.isnan(methods.make("heckman").fit(X, y_obs).strength_)
     with pytest.warns(dcem.DataWarning, match="hardly drive testing"):
         methods.make("heckman", excluded=[1]).fit(X, y_obs)
+
+
+def test_copies_of_a_person_and_rows_without_weight_do_not_make_it_stronger():
+    X, _, y_obs = world(-0.5, 600)
+    make = partial(methods.make, "heckman", excluded=[1, 2])
+    once = make().fit(X, y_obs).strength_
+    copied = SelectiveLabels.from_arrays(
+        np.tile(X, (5, 1)), np.tile(y_obs, 5), id=np.tile(np.arange(600), 5)
+    )
+    weighted = SelectiveLabels.from_arrays(
+        np.tile(X, (2, 1)), np.tile(y_obs, 2), weight=np.repeat([1.0, 0.0], 600)
+    )
+    for problem in (copied, weighted):
+        assert make().fit_problem(problem).strength_ == pytest.approx(once, rel=0.02)
 
 
 def test_excluded_by_name_of_a_frame_and_what_is_refused(tmp_path):

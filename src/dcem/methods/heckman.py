@@ -81,8 +81,8 @@ class HeckmanClassifier(SelectiveClassifier):
     p_value_
         Of no correlation (likelihood ratio, a person's rows taken together); NaN for two-step.
     strength_
-        Likelihood-ratio statistic of the excluded features in the equation of who is tested; NaN
-        without any.
+        Likelihood-ratio statistic of the excluded features in the equation of who is tested, a
+        person's rows taken together; NaN without any.
 
     References
     ----------
@@ -128,9 +128,14 @@ class HeckmanClassifier(SelectiveClassifier):
                 "(`decider`), or take another method."
             )
             return
-        without = _probit(Z[:, outcome], table.tested, table.weight, self.penalty)[1]
+        at, without = _probit(Z[:, outcome], table.tested, table.weight, self.penalty)
         whole = _probit(Z, table.tested, table.weight, self.penalty)[1]
-        self.strength_ = float(2 * (without - whole) * len(table))
+        side = 2 * table.tested - 1
+        z = side * (Z[:, outcome] @ at)
+        pull = -side * np.exp(_log_density(z) - log_ndtr(z))
+        pulls = pull[:, None] * np.column_stack([Z[:, outcome], Z[:, ~outcome]])
+        effect = design_effect(pulls, table.weight, table.person, int((~outcome).sum()))
+        self.strength_ = float(2 * (without - whole) * len(table) / effect)
         self._say(
             "what drives testing and not the outcome (likelihood-ratio statistic "
             f"{max(self.strength_, 0):.0f})"
@@ -286,20 +291,26 @@ class Likelihood:
         return value, -tells * dh, of_k, -tells * dr * (1 - r**2)
 
 
-def design_effect(pulls: np.ndarray, weight: np.ndarray, person: np.ndarray | None) -> float:
-    """By how much the likelihood ratio of the last parameter is too large.
+def design_effect(
+    pulls: np.ndarray, weight: np.ndarray, person: np.ndarray | None, asked: int = 1
+) -> float:
+    """By how much the likelihood ratio of the last parameters, `asked` of them, is too large.
 
     It takes rows for independent and equally telling. People with several rows, and weights, make
-    it vary as much more as the last slope does, what the others explain of it removed (Rao and
-    Scott 1984). 1 where every row is a person and counts alike.
+    it vary as much more as the last slopes do, what the others explain of them removed, on average
+    (Rao and Scott 1984). 1 where every row is a person and counts alike.
     """
-    weight = weight / weight.mean()
-    others, last = pulls[:, :-1], pulls[:, -1]
-    curvature = np.linalg.pinv((others * weight[:, None]).T @ others, hermitian=True)
+    weight = (weight / weight.mean())[:, None]
+    others, last = pulls[:, :-asked], pulls[:, -asked:]
+    curvature = np.linalg.pinv((others * weight).T @ others, hermitian=True)
     left = last - others @ (curvature @ (others.T @ (weight * last)))
     own = weight * left
-    together = own if person is None else np.bincount(person, own)
-    return float(together @ together / (own @ left))
+    together = own
+    if person is not None:
+        together = np.column_stack([np.bincount(person, column) for column in own.T])
+    expected = own.T @ left
+    inverse = np.linalg.pinv(expected, hermitian=True)
+    return float(np.trace(inverse @ together.T @ together) / np.trace(inverse @ expected))
 
 
 def bivariate(h: np.ndarray, k: np.ndarray, r: float) -> tuple[np.ndarray, ...]:
