@@ -52,11 +52,70 @@ def test_days_and_the_time_of_day(written):
     np.testing.assert_allclose(found, DAYS, atol=1e-9)
 
 
-@pytest.mark.parametrize("written", ["%d-%b-%y", "%d %B %Y", "%Y.%m.%d", "%m-%d-%Y", "%Y%m%d"])
+@pytest.mark.parametrize(
+    "written", ["%d-%b-%y", "%d %B %Y", "%Y.%m.%d", "%m-%d-%Y", "%Y%m%d", "%G-W%V-%u"]
+)
 def test_days(written):
     kind, found, _ = read(TIMES.strftime(written))
     assert kind == "date"
     np.testing.assert_array_equal(found, np.floor(DAYS))
+
+
+@pytest.mark.parametrize(
+    ("written", "months"),
+    [
+        (
+            "{day}. {month} {year}",
+            "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+        ),
+        ("{day:02d}-{month}-{year}", "JAN FEB MRZ APR MAI JUN JUL AUG SEP OKT NOV DEZ"),
+        (
+            "{day} {month} {year}",
+            "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+        ),
+        (
+            "{day} de {month} de {year}",
+            "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre "
+            "diciembre",
+        ),
+    ],
+)
+def test_months_in_other_languages(written, months):
+    names = months.split()
+    texts = [
+        written.format(day=one.day, month=names[one.month - 1], year=one.year) for one in TIMES
+    ]
+    kind, found, _ = read(texts)
+    assert kind == "date"
+    np.testing.assert_array_equal(found, np.floor(DAYS))
+
+
+@pytest.mark.parametrize("written", ["%G-W%V", "%GW%V"])
+def test_weeks_are_their_first_day(written):
+    kind, found, note = read(TIMES.strftime(written))
+    assert (kind, note) == ("date", "a week is read as its first day")
+    mondays = TIMES.normalize() - pd.to_timedelta(TIMES.day_of_week, "D")
+    np.testing.assert_array_equal(found, (mondays - pd.Timestamp(0)).days)
+
+
+@pytest.mark.parametrize("written", ["{0}Q{1}", "{0}-Q{1}", "{0} q{1}", "Q{1} {0}", "Q{1}/{0}"])
+def test_quarters_are_their_first_day(written):
+    kind, found, note = read([written.format(one.year, one.quarter) for one in TIMES])
+    assert (kind, note) == ("date", "a quarter is read as its first day")
+    begins = TIMES.to_period("Q").start_time
+    np.testing.assert_array_equal(found, (begins - pd.Timestamp(0)).days)
+    kind = guess_kind("x", column(["2023Q5", "2023Q6", "2023Q02"] * 30)).kind
+    assert kind == "category"
+
+
+def test_days_as_a_spreadsheet_counts_them_are_pointed_out():
+    told = "looks like the days of a spreadsheet (43831 is 2020-01-01)"
+    for name in ("admission_date", "BirthDate", "Datum"):
+        found = guess_kind(name, column(43_831 + np.arange(300) * 7 % 900))
+        assert found.kind == "number"
+        assert told in found.note
+    for name, start in (("candidates", 43_831), ("date", 1), ("update", 43_831)):
+        assert not guess_kind(name, column(start + np.arange(300) * 7 % 900)).note
 
 
 @pytest.mark.parametrize("written", ["%H:%M", "%H:%M:%S", "%I:%M %p"])

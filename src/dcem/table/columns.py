@@ -302,6 +302,7 @@ def _guess_number(
         note = "; ".join(filter(None, [codes_guess.note, "codes, by name"]))
         return replace(codes_guess, note=note)
     clock = dates.disguise_note(found) if whole else ""
+    clock = clock or dates.day_numbers_note(normalised(name), found)
     named = len(found) > MOST_CODES and bool(CODE_NAME.search(name) or ID_NAME.search(name))
     said = LIKE_CODES * (whole and (named or _few_codes(name, found, counts)))
     odd = values.apart(name, found, counts) or values.in_two_units(found, counts)

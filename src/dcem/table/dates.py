@@ -26,7 +26,22 @@ DATES = (
     *("%m-%d-%Y", "%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%d-%m-%y", "%m-%d-%y"),
     *("%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %B %Y", "%d%b%Y", "%b %d, %Y", "%B %d, %Y"),
     *("%b %d %Y", "%B %d %Y", "%m/%Y", "%b %Y", "%B %Y"),
+    *("%d. %B %Y", "%d. %b %Y", "%d. %b. %Y", "%d de %B de %Y", "%G-W%V-%u"),
 )
+# Weeks of ISO 8601 and quarters (%q) are the day they begin with.
+WEEKS = ("%G-W%V", "%GW%V")
+QUARTERS = ("%YQ%q", "%Y-Q%q", "%Y Q%q", "Q%q %Y", "Q%q/%Y", "Q%q-%Y")
+MONTHS = "January February March April May June July August September October November December"
+# What they are called in other languages; and short, where that is not as in English.
+_IN_ENGLISH = {
+    name: english
+    for names in (
+        "januar februar märz april mai juni juli august september oktober november dezember",
+        "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+        "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    )
+    for name, english in zip(names.split(), MONTHS.split(), strict=True)
+} | {"jänner": "January", "mär": "Mar", "mrz": "Mar", "okt": "Oct", "dez": "Dec"}
 TIMES = ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p")
 BETWEEN = (" ", ", ", "T", ":")  # a date and its time; the last as SAS does
 ISO = "ISO8601"  # mixed precision, time zones
@@ -39,7 +54,10 @@ _STARTS_ISO = re.compile(r"\d{4}-?\d\d")
 _ZONE = re.compile(r":\d\d(?:\.\d+)?(?: ?[AaPp][Mm])? ?(?![AP]M$)([A-Z]{1,5})$")  # after a time
 _NAMED = re.compile(r"(.*) ([A-Z]{2,5})")  # a format whose dates end in the name of a zone
 UNIVERSAL = ("UTC", "GMT", "Z")
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_QUARTER = re.compile(r"Q(\d+)", re.IGNORECASE)
 _EXAMPLE = datetime(2021, 4, 3, 14, 5, 7)
+_DATE_NAME = re.compile(r"(?:^|_)(?:date|datum|fecha|dob)(?:_|$)")
 SECONDS_PER_DAY = 86_400.0
 
 
@@ -155,6 +173,8 @@ def reading_note(values: Sequence[str], known: str) -> str:
         said.append("years 69 to 99 are 1969 to 1999")
     if is_time(known):
         said.append("a time of day, in hours")
+    if known in (*WEEKS, *QUARTERS):
+        said.append(f"a {'week' if known in WEEKS else 'quarter'} is read as its first day")
     return "; ".join(said)
 
 
@@ -194,6 +214,18 @@ def disguise_note(found: np.ndarray) -> str:
     return ""
 
 
+def day_numbers_note(name: str, found: np.ndarray) -> str:
+    """What to say of numbers in a column called a date, or nothing: a spreadsheet counts days.
+
+    The name is in lower case, its words joined by underscores.
+    """
+    if not _DATE_NAME.search(name) or found.min() < 3_653 or found.max() > 73_050:  # 1910 to 2099
+        return ""
+    first = int(found.min())
+    day = np.datetime64("1899-12-30") + first
+    return f"looks like the days of a spreadsheet ({first} is {day}): read as numbers, not as dates"
+
+
 def days(column: pa.ChunkedArray, known: str | None, missing: Collection[str] = ()) -> np.ndarray:
     """A column of dates as days since 1 January 1970 [n], one of times of day as hours."""
     return days_and_unread(column, known, missing)[0]
@@ -225,8 +257,23 @@ def days_of(text: Coded, known: str) -> tuple[np.ndarray, int]:
 def _dates(values: Sequence[str], known: str) -> pd.Series:
     if named := _NAMED.fullmatch(known):
         known, values = named[1], _without_zone(values, named[2])
+    if "%b" in known or "%B" in known:
+        values = [_WORD.sub(_in_english, value) for value in values]
+    elif known in WEEKS:
+        known, values = f"{known}-%u", [f"{value}-1" for value in values]
+    elif known in QUARTERS:
+        known, values = known.replace("%q", "%m"), [_QUARTER.sub(_month, one) for one in values]
     text = pd.Series(list(values), dtype=object)
     return pd.to_datetime(text, format=known, errors="coerce", utc=True)
+
+
+def _in_english(word: re.Match[str]) -> str:
+    return _IN_ENGLISH.get(word[0].casefold(), word[0])
+
+
+def _month(quarter: re.Match[str]) -> str:
+    """Q with the first month of a quarter; without any, where there is no such quarter."""
+    return {"1": "Q01", "2": "Q04", "3": "Q07", "4": "Q10"}.get(quarter[1], "Q")
 
 
 def _share_dated(values: Sequence[str], known: str) -> float:
@@ -250,6 +297,7 @@ def _by_shape() -> dict[str, list[str]]:
     """The formats by the shape of what they write."""
     found: dict[str, list[str]] = {}
     whole = [f"{date}{between}{time}" for date in DATES for between in BETWEEN for time in TIMES]
-    for known in (*DATES, *whole, *TIMES):
-        found.setdefault(_shape(_EXAMPLE.strftime(known)), []).append(known)
+    for known in (*DATES, *WEEKS, *QUARTERS, *whole, *TIMES):
+        example = _EXAMPLE.strftime(known.replace("%q", "2"))
+        found.setdefault(_shape(example), []).append(known)
     return found
