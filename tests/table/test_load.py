@@ -273,6 +273,16 @@ def test_a_later_table_in_which_a_result_is_called_otherwise_is_told():
         read_table(later, before.roles, encoder=before.encoder)
 
 
+def test_rows_without_weight_are_left_out_and_told():
+    frame = pd.DataFrame({"x": np.arange(90) % 7, "w": [0.0, 1.5, 2.0] * 30, "t": range(90)})
+    frame["label"] = [1, np.nan, 0, 1, 0, 1] * 15
+    roles = Roles(label="label", weight="w", time="t")
+    with pytest.warns(DataWarning, match="30 of 90 rows have a weight of 0 and are left out"):
+        problem = read_table(frame, roles).problem
+    assert len(problem) == len(problem.time) == 60
+    assert (problem.weight > 0).all()
+
+
 def test_people_whose_numbers_a_spreadsheet_rounded_are_told():
     frame = pd.DataFrame({"x": range(60), "pid": ["1.23457E+11", "1.23458E+11"] * 30})
     frame["label"] = [1, 0, np.nan] * 20

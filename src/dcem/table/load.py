@@ -189,7 +189,7 @@ def _read(
     for note in reading.strange_rows(table):
         notice(note)
     _refuse_unreadable(table, roles)
-    table, time = _in_time(table, roles, once=known is not None)
+    table, time = _in_time(_with_weight(table, roles), roles, once=known is not None)
     tested = outcome.read_tested(table, roles) if roles.tested else None
     label, roles = outcome.read_label(table.column(roles.label), roles, tested)
     if roles.positives_only:  # of everybody else nothing is known; signs of a leak are of the found
@@ -411,6 +411,19 @@ def _leaks(
         if kind == "date" and decided is not None:
             found += leaks.recorded_after(name, days, decided)
     return [replace(one, found_only=roles.positives_only) for one in found]
+
+
+def _with_weight(table: pa.Table, roles: Roles) -> pa.Table:
+    """The rows that count: one of weight 0 teaches nothing, and is nobody where people are counted.
+
+    Rows that are all of weight 0 are kept, to be refused with the other weights that are wrong.
+    """
+    weight = _column_numbers(table, roles.weight, roles)
+    kept = None if weight is None else weight != 0
+    if kept is None or kept.all() or not kept.any():
+        return table
+    notice(f"{(~kept).sum():,} of {len(kept):,} rows have a weight of 0 and are left out.")
+    return table.filter(pa.array(kept))
 
 
 def _in_time(

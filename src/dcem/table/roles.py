@@ -60,7 +60,9 @@ class Roles:
     until: str | None = _role(
         "value", "Last time whose results are all in; rows with a later `time` are left out."
     )
-    weight: str | None = _role("column", "Column with the weight of each row.")
+    weight: str | None = _role(
+        "column", "Column with the weight of each row; a row of weight 0 is left out."
+    )
     testing_probability: str | None = _role(
         "column",
         "Column with each row's known probability of being tested, if tests were drawn; or the "
