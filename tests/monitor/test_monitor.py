@@ -267,6 +267,23 @@ def test_each_change_is_called_by_its_name(model, world, key, verdict):
     assert found.answer == verdict
 
 
+def test_nobody_is_told_to_rank_people_by_what_ranks_them_by_chance(model):
+    """Also where nobody judged the model, so that nothing can be said to have become worse."""
+    unjudged = replace(model, baseline=replace(model.baseline, judged=None))
+    for level in (0.0, 1.5):
+        frame = table(2500, 1, level=level)
+        known = frame["y"].notna()
+        frame.loc[known, "y"] = np.random.default_rng(0).permutation(frame.loc[known, "y"])
+        new = read_table(frame, unjudged.roles_of_new, encoder=unjudged.encoder)
+        found = monitor_model(unjudged, new)
+        assert found.ranks_by_chance
+        assert found.answer == "refit"
+        page = found.to_markdown()
+        assert "No: it does not clearly rank people better than chance" in page
+        assert "to rank people only" not in page
+        assert "and then" not in page
+
+
 def test_columns_made_here_are_not_called_like_those_of_the_table(model):
     found = watched(model, shift=2.0)
     comes = next(finding for finding in found.findings if finding.key == "who-comes")

@@ -231,6 +231,28 @@ def test_everybody_tested_is_a_doubt(draw):
     assert any("`group`" in doubt for doubt in proposal.doubts)
 
 
+@pytest.mark.parametrize("known", [{}, {"positive": ["offer"]}, {"missing": ["site"]}])
+def test_a_value_may_be_called_like_a_column(draw, known):
+    frame = pd.DataFrame(
+        {
+            "sex": draw.choice(["F", "M"], N),
+            "site": draw.choice(["north", "south"], N),
+            "age": draw.integers(18, 60, N),
+            "offer": np.where(
+                draw.random(N) < 0.4, draw.choice(["offer", "refusal", "site"], N), None
+            ),
+        }
+    )
+    plain = propose_roles(
+        frame.rename(columns={"offer": "y", "site": "clinic"}), label="y", **known
+    )
+    found = propose_roles(frame, label="offer", **known)
+    assert [one.role for one in found.suggestions] == [one.role for one in plain.suggestions]
+    assert found.doubts == tuple(
+        one.replace("'y'", "'offer'").replace("'clinic'", "'site'") for one in plain.doubts
+    )
+
+
 def test_a_label_that_marks_the_found_alone(draw):
     found = draw.random(N) < 0.1
     frame = pd.DataFrame({"bmi": draw.normal(size=N), "outcome": np.where(found, "1", None)})

@@ -1,8 +1,8 @@
 """What monitoring concludes: the verdict, findings, and how they are worded.
 
 The verdict is the strongest thing to do that a clear change asks for. *Refit*: the model ranks
-people clearly worse, everybody or a group. *Recalibrate*: it ranks as before, but its risks are no
-longer calibrated. *Holds*: neither, and the numbers are precise enough to have shown it. *Cannot
+people clearly worse, everybody or a group, or no longer clearly better than chance. *Recalibrate*:
+it ranks as before, but its risks are no longer calibrated. *Holds*: neither, and the numbers are precise enough to have shown it. *Cannot
 tell*: too few tests, or tests that do not reach everybody any more.
 """
 
@@ -43,7 +43,10 @@ def with_verdict(
     worse = [one for one in found.about("auc") if one.clear and one.difference.value < 0]
     off = [one for name in ("calibration", "slope") for one in found.about(name) if one.clear]
     wide = not auc.now.estimable or (auc.now.high - auc.now.low) / 2 > WIDE
-    verdict = "refit" if worse else "recalibrate" if off else "cannot tell" if wide else "holds"
+    by_chance = found.ranks_by_chance and (bool(off) or not wide)  # else one can only wait
+    verdict = "refit" if worse or by_chance else "recalibrate" if off else "holds"
+    if wide and verdict == "holds":
+        verdict = "cannot tell"
     if any(one.clear and one.of in stated for one in found.about("prevalence")):
         verdict, lacking = "cannot tell", STATED
     findings = [
@@ -66,12 +69,18 @@ def _verdict_finding(
     lacking: str,
 ) -> Finding:
     known = f"{number(auc.then.value)} then" if auc.then.estimable else "not judged then"
+    risks = capitalised(f"{'; '.join(map(_off, off))}.", _groups_named(off)) if off else ""
     headline, text = {
-        "refit": ("It ranks people worse than it did", f"AUC: {'; '.join(map(_worse, worse))}."),
-        "recalibrate": (
-            "Its risks are no longer calibrated",
-            capitalised(f"{'; '.join(map(_off, off))}.", _groups_named(off)),
+        "refit": (
+            "It does not clearly rank people better than chance",
+            f"AUC {auc.now:score}, {known}; by chance .500. {risks}".strip(),
+        )
+        if found.ranks_by_chance
+        else (
+            "It ranks people worse than it did",
+            f"AUC: {'; '.join(map(_worse, worse))}.",
         ),
+        "recalibrate": ("Its risks are no longer calibrated", risks),
         "cannot tell": (
             "Too little is known of the new rows to tell",
             f"Why: {lacking or f'the AUC is only known to be {auc.now:score}'}.",

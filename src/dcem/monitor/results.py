@@ -10,6 +10,7 @@ import pandas as pd
 
 from dcem.estimation.findings import Finding
 from dcem.estimation.periods import LateResults
+from dcem.estimation.results import EVERYBODY
 from dcem.hooks import ShowsItself
 from dcem.metrics.estimate import Estimate
 
@@ -65,6 +66,12 @@ class Monitoring(ShowsItself):
     def about(self, question: str) -> tuple[Change, ...]:
         """The changes of one number."""
         return tuple(one for one in self.changes if one.about == question)
+
+    @property
+    def ranks_by_chance(self) -> bool:
+        """Whether it is not shown to rank everybody better than a coin would."""
+        now = next(one.now for one in self.about("auc") if one.of == EVERYBODY)
+        return now.estimable and now.low <= 0.5
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each number: about, of, then, now, difference, its interval, p-value."""

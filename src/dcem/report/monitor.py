@@ -29,7 +29,9 @@ def monitor_document(found: Monitoring, title: str = "Does the model still hold?
     severity, answer = ANSWERS[found.answer]
     own = next(one for one in found.findings if one.about == "holds")
     auc = _of_everybody(found, "auc")
-    if found.answer == "refit" and not auc.clear:
+    if found.answer == "refit" and found.ranks_by_chance:
+        answer = "No: it does not clearly rank people better than chance"
+    elif found.answer == "refit" and not auc.clear:
         answer = f"Not for {groups(own.groups)}: it ranks them worse than it did"
     verdict = doc.Verdict(severity, answer, (own.text, *_more(found)), found.assumption)
     left_out = found.rows - found.rows_judged
@@ -102,11 +104,13 @@ def _picture(found: Monitoring) -> doc.Dots:
         )
         for one in found.about("auc")
     )
+    judged = any(one.then.estimable for one in found.about("auc"))
+    then = " Hollow: when the model was fitted, on people it had not seen."
     return doc.Dots(
-        "AUC now, and then",
+        "AUC now, and then" if judged else "AUC now",
         ("AUC",),
         rows,
-        f"Now: {found.target}. Hollow: when the model was fitted, on people it had not seen.",
+        f"Now: {found.target}.{then * judged}",
         reference="when it was fitted",
         marked="clearly changed",
     )

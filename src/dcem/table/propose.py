@@ -154,7 +154,7 @@ def _propose(table: pa.Table, sampled: bool, known: Mapping[str, Any]) -> Propos
         _propose_named,
         _propose_decider,
     ):
-        taken = {one.value: one.role for one in found}
+        taken = _taken(found)
         free = [c for c in seen if taken.get(c.name, "label") in ("label", "tested")]
         new = list(step(free, {**Proposal((*found,), (), (), 0).roles, **known}))
         found += [one for one in new if isinstance(one, Suggestion) and one.role not in known]
@@ -182,6 +182,12 @@ def _given(known: Mapping[str, Any], columns: Sequence[str]) -> list[Suggestion]
             require_columns(columns, entries)
         found += [Suggestion(role, entry, "As given.") for entry in entries]
     return found
+
+
+def _taken(found: Sequence[Suggestion]) -> dict[str, str]:
+    """The columns that have a role, and which; a value may be called like a column."""
+    columns = Roles.named("column", "columns", "rate")
+    return {one.value: one.role for one in found if one.role in columns}
 
 
 def _marks_of_missing(table: pa.Table) -> dict[str, str]:
@@ -373,7 +379,7 @@ def _left_out(
 
     What is constant in a sample need not be so in the table, whose reader will find out.
     """
-    free = [c for c in seen if c.name not in {one.value for one in found}]
+    free = [c for c in seen if c.name not in _taken(found)]
     why: dict[str, str] = {}
     has_label = any(one.role == "label" for one in found)
     for column in free:
