@@ -192,6 +192,19 @@ def test_the_error_of_a_survey_is_that_of_units_within_strata():
     assert alone == pytest.approx(np.sqrt(((totals - totals.mean()) ** 2).sum()))
 
 
+def test_a_logistic_regression_finds_its_root_where_columns_are_nearly_alike():
+    """A count that is 99 where nobody knows it, standardised, beside its square."""
+    rng = np.random.default_rng(0)
+    count = rng.poisson(0.4, 4000)
+    seen = np.where(rng.random(4000) < 0.04, 99, count)
+    z = np.clip((seen - seen.mean()) / seen.std(), -4, 4)
+    X = np.column_stack([np.ones(4000), z, z**2])
+    y = (rng.random(4000) < expit(-2 + 0.5 * count)).astype(float)
+    ridge = np.array([1e-6, 1, 1])
+    at, pull, _ = logistic(X, y, np.ones(4000), ridge=ridge)
+    assert pull.sum(axis=0) == pytest.approx(ridge * at, abs=1e-6)
+
+
 def test_a_logistic_regression_is_at_its_root_and_says_where_there_is_none():
     rng = np.random.default_rng(0)
     X = np.column_stack([np.ones(400), rng.normal(size=(400, 2))])

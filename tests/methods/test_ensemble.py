@@ -157,6 +157,19 @@ def test_standard_errors_above_the_best():
     assert twice[0] == pytest.approx(rows[0])  # a person seen twice is one person
 
 
+def test_recalibration_finds_its_line_however_far_it_is():
+    """Where the log-odds of a rare outcome vary little, intercept and slope have to go together."""
+    rng = np.random.default_rng(0)
+    for middle, spread, slope in ((-3.3, 0.5, 4.0), (-6.6, 0.9, 3.0), (-2.4, 0.1, 0.6)):
+        z = rng.normal(middle, spread, 20_000)
+        y = (rng.random(len(z)) < expit(middle + 2 + slope * (z - middle))).astype(float)
+        intercept, found = _recalibration(z, y, np.ones(len(z)))
+        residual = y - expit(intercept + found * z)
+        pull = (found - 1) / len(z)  # of one more test of each kind
+        assert residual.mean() == pytest.approx(0, abs=1e-4)
+        assert (residual * z).mean() == pytest.approx(pull, abs=1e-4)
+
+
 def test_recalibration_recovers_a_line():
     rng = np.random.default_rng(0)
     z = rng.normal(size=100_000)

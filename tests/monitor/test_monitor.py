@@ -13,7 +13,9 @@ from sklearn.linear_model import LogisticRegression
 from dcem.compare.run import compare_methods
 from dcem.estimation import measures
 from dcem.estimation.outcomes import masses
+from dcem.estimation.results import EVERYBODY
 from dcem.methods import make
+from dcem.metrics.estimate import Estimate
 from dcem.metrics.plain import from_plain, to_plain
 from dcem.monitor import Baseline
 from dcem.monitor.baseline import GROUP, UNLIKE, Bins, _column_bins, _shared, design
@@ -282,6 +284,29 @@ def test_nobody_is_told_to_rank_people_by_what_ranks_them_by_chance(model):
         assert "No: it does not clearly rank people better than chance" in page
         assert "to rank people only" not in page
         assert "and then" not in page
+
+
+def test_what_is_said_of_risks_is_how_far_they_are_off_now(model):
+    """Not how much that changed; and risks that were off and have come right are no alarm."""
+    off = Estimate(0.3, 0.28, 0.32)
+    judged = replace(model.baseline.judged, calibration_in_the_large={EVERYBODY: off})
+    once_off = replace(model, baseline=replace(model.baseline, judged=judged))
+    calibration = watched(once_off).about("calibration")[0]
+    assert calibration.clear
+    assert watched(once_off).answer == "holds"
+    changed = watched(model, level=0.8)
+    verdict = next(one for one in changed.findings if one.key == "recalibrate")
+    now = changed.about("calibration")[0].now.value
+    assert (
+        f"everybody: risks are {-100 * now:.1f} percentage points too low" in verdict.text.lower()
+    )
+
+
+@pytest.mark.parametrize(("level", "said"), [(1.0, "more"), (-1.0, "less")])
+def test_it_says_whether_the_outcome_is_more_common_or_less(model, level, said):
+    found = watched(model, level=level)
+    headline = next(one.headline for one in found.findings if one.key == "what-is-found")
+    assert headline == f"The outcome is {said} common than it was"
 
 
 def test_columns_made_here_are_not_called_like_those_of_the_table(model):

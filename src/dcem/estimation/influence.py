@@ -420,7 +420,8 @@ def logistic(
             change = inf
             break
         step = np.linalg.solve(curvature, left @ X - ridge * at)
-        at, change = at + np.clip(step, -1, 1), float(np.abs(step).max())
+        change = float(np.abs(step).max())
+        at = at + step / max(change, 1)  # a long step is shortened, and keeps its direction
         if change < 1e-9:
             break
     return at if change < 1e-6 else np.full(len(at), nan), X * left[:, None], curvature

@@ -283,7 +283,8 @@ def _recalibration(
         known = y if evidence is None else expit(line @ design + evidence)
         slope = design @ (share * (p - known)) + prior * (line - start)
         curvature = (design * (share * p * (1 - p))) @ design.T + np.diag(prior)
-        step = np.clip(np.linalg.solve(curvature, slope), -2, 2)
+        step = np.linalg.solve(curvature, slope)
+        step /= max(np.abs(step).max() / 2, 1)  # a long one is shortened, and keeps its direction
         line = line - step
         if np.abs(step).max() < 1e-10:
             break

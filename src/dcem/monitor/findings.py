@@ -2,8 +2,9 @@
 
 The verdict is the strongest thing to do that a clear change asks for. *Refit*: the model ranks
 people clearly worse, everybody or a group, or no longer clearly better than chance. *Recalibrate*:
-it ranks as before, but its risks are no longer calibrated. *Holds*: neither, and the numbers are precise enough to have shown it. *Cannot
-tell*: too few tests, or tests that do not reach everybody any more.
+it ranks as before, but its risks are no longer calibrated. *Holds*: neither, and the numbers are
+precise enough to have shown it. *Cannot tell*: too few tests, or tests that do not reach everybody
+any more.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ TO_DO = {
     "cannot tell": "Wait for more tests, or test some people at random; until then, do not rely on "
     "it more than before.",
 }
-
+RIGHT = {"calibration": 0.0, "slope": 1.0}  # of risks
 
 STATED = "the prevalence is the one that was stated then, and tests show that it changed"
 
@@ -41,7 +42,7 @@ def with_verdict(
     """
     auc = next(one for one in found.about("auc") if one.of == EVERYBODY)
     worse = [one for one in found.about("auc") if one.clear and one.difference.value < 0]
-    off = [one for name in ("calibration", "slope") for one in found.about(name) if one.clear]
+    off = [one for name in RIGHT for one in found.about(name) if _has_come_off(one)]
     wide = not auc.now.estimable or (auc.now.high - auc.now.low) / 2 > WIDE
     by_chance = found.ranks_by_chance and (bool(off) or not wide)  # else one can only wait
     verdict = "refit" if worse or by_chance else "recalibrate" if off else "holds"
@@ -97,13 +98,21 @@ def _worse(one: Change) -> str:
     return f"{_of_whom(one)} {number(one.now.value)} against {number(one.then.value)}"
 
 
+def _has_come_off(one: Change) -> bool:
+    """Whether risks moved away from what is right: some were off then, and are right now."""
+    right = RIGHT[one.about]
+    away = (one.now.value - right) * one.difference.value > 0
+    return one.clear and away and not one.now.low <= right <= one.now.high
+
+
 def _off(one: Change) -> str:
     if one.about == "slope":
         how = "extreme" if one.difference.value < 0 else "alike"
         return f"{_of_whom(one)}: risks are too {how} (slope {one.now:ratio})"
-    side = "high" if one.difference.value > 0 else "low"
-    by = decimal(100 * abs(one.difference.value), 1)
-    return f"{_of_whom(one)}: risks are {by} percentage points too {side}"
+    side = "high" if one.now.value > 0 else "low"
+    by = decimal(100 * abs(one.now.value), 1)
+    then = f" ({100 * one.then.value:+.1f} then)" if one.then.estimable else ""
+    return f"{_of_whom(one)}: risks are {by} percentage points too {side}{then}"
 
 
 def _of_whom(one: Change) -> str:
@@ -169,13 +178,19 @@ def _what_is_found(found: Monitoring) -> Iterator[Finding]:
         f"{_of_whom(one)} {percent(one.then.value)} then, {percent(one.now.value)} now"
         for one in changed
     )
+    ways = {"more" if one.difference.value > 0 else "less" for one in changed}
+    for_whom = "" if any(one.of == EVERYBODY for one in changed) else " in some groups"
+    if len(ways) > 1:
+        headline = "The outcome is more common than it was in some groups, less in others"
+    else:
+        headline = f"The outcome is {ways.pop()} common than it was{for_whom}"
     yield Finding(
         "what-is-found",
         "note",
         "found",
         _groups_named(changed),
         {one.of: one.difference for one in changed},
-        "The outcome is more or less common than it was",
+        headline,
         f"Doubly robust: {changes}. With other people that need not be the model's fault.",
         "Read it beside whether risks are still calibrated.",
     )
