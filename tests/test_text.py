@@ -125,3 +125,9 @@ def test_lists_of_many_are_counted() -> None:
 )
 def test_a_name_that_begins_a_sentence_is_shown_as_it_is_written(clause, names, sentence) -> None:
     assert text.capitalised(clause, names) == sentence
+
+
+@pytest.mark.parametrize("name", ["हिन्दी", "ไทย", "中文", "Māori", "I\u0302le"])
+def test_a_group_with_a_name_of_any_script_needs_no_word(name: str) -> None:
+    assert text.group(name) == name
+    assert text.group("b") == "group b"

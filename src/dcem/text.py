@@ -8,6 +8,7 @@ percentage points with their sign (-3.1). What rounds to zero is zero: no number
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Sequence
 from fractions import Fraction
 from functools import partial
@@ -162,7 +163,8 @@ def interval(low: float, high: float, form: str = "score") -> str:
 
 def group(name: str) -> str:
     """A group inside a sentence: one that is called 1 or b needs the word."""
-    return name if re.search(r"[^\W\d_]{2}", name) else f"group {name}"
+    bare = "".join(sign for sign in name if not unicodedata.category(sign).startswith("M"))
+    return name if re.search(r"[^\W\d_]{2}", bare) else f"group {name}"  # हिन्दी does not
 
 
 def groups(names: Sequence[str]) -> str:

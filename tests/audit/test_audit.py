@@ -269,6 +269,9 @@ def test_a_withheld_group_is_said_to_be_among_the_others(unfair) -> None:
     assert all(said in f.text for f in less)
     assert said in verdict(shared).sentences
     assert said not in "".join(f.text for f in exact.findings)
+    keys = {f.key for f in shared.findings if f.groups == ("c",)}
+    assert "group-withheld" in keys
+    assert "group-too-small" not in keys  # hundreds were tested
 
 
 def test_the_page_about_it_runs(capsys) -> None:

@@ -31,7 +31,7 @@ from dcem.audit.remedies import audit_finding, each_group, each_named, points_of
 from dcem.audit.results import CLEAR_P, Audit, TestingRate
 from dcem.estimation.effects import MUCH, TIMES
 from dcem.estimation.findings import Finding, by_severity
-from dcem.estimation.results import COUNTED, EVERYBODY, EXTRAPOLATION
+from dcem.estimation.results import COUNTED, EVERYBODY, EXTRAPOLATION, WITHHELD
 from dcem.text import capitalised, listed, number, percent, ratio
 
 FOUR_FIFTHS = 0.8  # a ratio of rates that counts as serious if the whole interval lies beyond
@@ -102,15 +102,27 @@ def _extent(audit: Audit) -> Iterator[Finding]:
         for rate in audit.testing
         if not rate.difference.estimable and rate.group != audit.reference
     }
-    if audit.grouped and lost and audit.extent == "some":
+    hidden = [name for name, reason in lost.items() if reason == WITHHELD.reason]
+    small = {name: reason for name, reason in lost.items() if name not in hidden}
+    if audit.grouped and small and audit.extent == "some":
         yield audit_finding(
             "group-too-small",
             "caution",
             "groups",
-            f"Too little is known about {_group_names(list(lost))}",
-            f"{each_group(lost)}. This does not mean that these groups are treated alike.",
-            tuple(lost),
-            reasons=lost,
+            f"Too little is known about {_group_names(list(small))}",
+            f"{each_group(small)}. This does not mean that these groups are treated alike.",
+            tuple(small),
+            reasons=small,
+        )
+    if audit.grouped and hidden and audit.extent == "some":
+        yield audit_finding(
+            "group-withheld",
+            "caution",
+            "groups",
+            f"The numbers of {_group_names(hidden)} are withheld",
+            "They would give away a count under ten. That may be of people who were not tested: "
+            "nearly everybody may have been. It does not mean that groups are treated alike.",
+            tuple(hidden),
         )
 
 

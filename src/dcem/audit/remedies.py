@@ -32,6 +32,7 @@ TO_DO = {
     "few-tests": "Collect more tests before you conclude anything.",
     "no-groups": "Name the column with the group (`group`).",
     "group-too-small": "Join small groups, or learn more about them; do not report them as equal.",
+    "group-withheld": "Ask somebody who may see all counts how many of them were tested.",
     "tested-less": "Ask those who decide what might explain it; if nothing does, the rule has to "
     "change. Until then, do not train on the record as it is.",
     "tested-more": "Ask those who decide what might explain it, and whether tests help these "

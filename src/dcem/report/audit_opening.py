@@ -5,7 +5,7 @@ from __future__ import annotations
 from dcem.audit.results import Audit, Prevalence, TestingRate, TestingSensitivity
 from dcem.estimation.findings import SEVERITIES
 from dcem.estimation.overlap import HARDLY
-from dcem.estimation.results import EVERYBODY, Overlap
+from dcem.estimation.results import EVERYBODY, WITHHELD, Overlap
 from dcem.metrics.estimate import Estimate
 from dcem.report import document as doc
 from dcem.report.style import group_key
@@ -393,9 +393,14 @@ def limits(audit: Audit) -> tuple[str, ...]:
         found.append(
             "Not that the untested are negative: a model of the record learns who was tested."
         )
-    lost = [rate.group for rate in audit.testing if not rate.difference.estimable]
-    if audit.grouped and lost and audit.extent == "some":
-        found.append(f"Anything about {groups(lost)}: too little is known.")
+    lost = {r.group: r.difference.reason for r in audit.testing if not r.difference.estimable}
+    hidden = [name for name, reason in lost.items() if reason == WITHHELD.reason]
+    small = [name for name in lost if name not in hidden]
+    if audit.grouped and audit.extent == "some":
+        if small:
+            found.append(f"Anything about {groups(small)}: too little is known.")
+        if hidden:
+            found.append(f"Anything about {groups(hidden)}: the numbers are withheld.")
     every = audit.overlap.get(EVERYBODY)
     if every is not None and every.reason:
         found.append(
