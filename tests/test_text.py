@@ -131,3 +131,15 @@ def test_a_name_that_begins_a_sentence_is_shown_as_it_is_written(clause, names, 
 def test_a_group_with_a_name_of_any_script_needs_no_word(name: str) -> None:
     assert text.group(name) == name
     assert text.group("b") == "group b"
+
+
+@pytest.mark.parametrize(
+    ("names", "written"),
+    [
+        (["north", "हिन्दी", "ქართული"], "north, हिन्दी and ქართული"),
+        (["1", "2"], "group 1 and group 2"),
+        (["3", "north"], "group 3 and group north"),
+    ],
+)
+def test_groups_in_a_sentence(names: list[str], written: str) -> None:
+    assert text.groups(names) == written

@@ -168,8 +168,9 @@ def group(name: str) -> str:
 
 
 def groups(names: Sequence[str]) -> str:
-    """Groups inside a sentence: `north, south and group 3`."""
-    return listed([group(name) for name in names])
+    """Groups inside a sentence: `north and south`; all with the word if one of them needs it."""
+    each = all(group(name) == name for name in names)
+    return listed([name if each else f"group {name}" for name in names])
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:

@@ -391,3 +391,21 @@ def test_the_words_of_the_table_are_proposed_and_a_choice_is_kept(app) -> None:
         assert chosen(client, "loans") == "medicine"
         (app.tables / "dcem.toml").write_text('table = "stops.csv"\nwords = "policing"\n')
         assert chosen(client, "stops") == "policing"
+
+
+def test_the_check_speaks_the_chosen_words_and_those_of_the_buttons(app) -> None:
+    stops = pd.read_csv(write_stops(app.tables / "stops.csv", 400))
+    stops.to_csv(app.tables / "stops.csv", index=False)  # empty where nobody was searched
+    role = {"contraband_found": "label", "searched": "tested", "subject_race": "group"}
+    role |= {"arrest_made": "exclude", "stop_id": "id"}
+    clicks = {f"role-{i}": role[name] for i, name in enumerate(stops) if name in role}
+    with app.client() as client:
+        client.post("/open", data=app.form(path="stops.csv"))
+        found = re.search(r'name="columns" value="(\w+)"', client.get("/t/stops/roles").text)
+        for words, said in (("general", "Who was tested"), ("policing", "Who was searched")):
+            form = app.form(columns=found[1], words=words, **clicks)
+            client.post("/t/stops/roles", data=form)
+            page = client.get("/t/stops/check").text
+            assert f">{said}, and what was found<" in page
+            assert "excluded" not in page
+            assert '<td class="words" data-column="role">left out</td>' in page

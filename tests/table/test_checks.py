@@ -278,6 +278,18 @@ def test_doubtful_levels_are_mentioned(values: Any) -> None:
         assert len(check_groups(values, "group")[1]) == len(values)
 
 
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        (["a", "None"], "has the level 'None', which counts.*If it means.*list it under"),
+        (["a", "N/A", "None"], "the levels 'N/A', 'None', each of which.*If they mean.*list them"),
+    ],
+)
+def test_one_level_that_may_mean_missing_or_several(values: list[str], told: str) -> None:
+    with pytest.warns(DataWarning, match=told):
+        check_groups(values, "group")
+
+
 def test_crossed_levels_never_share_a_name() -> None:
     values = pd.DataFrame({"a": ["x & y", "x"], "b": ["z", "y & z"]})
     with pytest.raises(InputError, match="same name"):

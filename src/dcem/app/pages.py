@@ -29,7 +29,7 @@ from dcem.app.runs import Run, next_folder, runs, start
 from dcem.app.work import Study, Work, typed
 from dcem.files import write_text
 from dcem.methods.choosing import DEFAULT
-from dcem.report.words import FIELDS
+from dcem.report.words import FIELDS, speak
 from dcem.table.messages import InputError
 from dcem.table.roles import as_list
 from dcem.table.settings import NAME as SETTINGS
@@ -274,6 +274,7 @@ class Pages:
         """What the roles make of the table, before anything is computed from it."""
         study, roles = self._with_roles(request)
         found = roles_form.tried(study.place, roles)
+        names = [column.name for column in found.table.columns]
         return self.page(
             "check.html",
             "Is this right?",
@@ -281,7 +282,8 @@ class Pages:
             current="roles",
             found=found,
             counts=found.table.problem.counts(small_cells=False),
-            clicked=roles_form.CLICKED,
+            clicked=roles_form.CLICKED | {"excluded": "left out"},
+            say=speak(study.words, [*names, *found.table.problem.group_names]),
             beside=study.table.parent / SETTINGS,
             uploaded=study.table.is_relative_to(self.work.uploads),
             flagged=[column for column in found.table.columns if column.flag],

@@ -15,7 +15,7 @@ from dcem.methods.choosing import DEFAULT
 from dcem.methods.registry import ENTRIES, names
 from dcem.table.imperfect import TEST_ASSUMPTION
 from dcem.table.known import PREVALENCE_ASSUMPTION
-from dcem.text import decimal, number, p_value, percent
+from dcem.text import decimal, groups, number, p_value, percent
 
 RANDOM = 0.55  # an AUC of the testing model up to which testing is about random
 
@@ -216,7 +216,7 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
     scarce = " or ".join(cell for cell in ("positive", "negative") if cell in audit.total.few)
     noted = "; what deciders find contradicts that features explain testing" * refuted + own
     noted += f"; fewer than ten people were tested {scarce}" if scarce else ""
-    but = (f"; not for group {', '.join(weak)}" if weak else "") + noted
+    but = (f"; not for {groups(weak)}" if weak else "") + noted
     extrapolates = f"; it extrapolates where hardly anybody was tested{noted}" if lost else but
     best = "with care" if lost or caution or refuted or scarce else "defensible"
     if kind == "weighted" and lost:

@@ -242,9 +242,12 @@ def _mention_doubtful(text: Coded, column: str) -> None:
         )
     doubtful = [name for name in names if name.casefold() in cells.NOT_A_NUMBER]
     if doubtful:
+        one = len(doubtful) == 1
+        counts = "level {}, which counts" if one else "levels {}, each of which counts"
+        means, it = ("it means", "it") if one else ("they mean", "them")
         notice(
-            f"Group column {column!r} has the level {quoted(doubtful)}, which counts as a group of "
-            "that name. If it means that the group is not known, list it under `missing`, or leave "
+            f"Group column {column!r} has the {counts.format(quoted(doubtful))} as a group of that "
+            f"name. If {means} that the group is not known, list {it} under `missing`, or leave "
             "these cells empty."
         )
 
