@@ -76,6 +76,15 @@ def test_until_leaves_out_what_is_later_and_keeps_its_own_day():
         read_table(frame, Roles(label="y", until="2023-06-30"))
 
 
+@pytest.mark.filterwarnings("ignore::dcem.DataWarning")
+@pytest.mark.parametrize("until", ["2023-06", "06/2023", "Juni 2023", "2023Q2", "2023-W26"])
+def test_until_a_month_a_quarter_or_a_week_keeps_all_of_it(until):
+    frame = visits()
+    end = "2023-07-02" if "W" in until else "2023-06-30"
+    kept = read_table(frame, Roles(**{**vars(ROLES), "until": until})).problem
+    assert len(kept) == (frame["when"] <= end).sum()
+
+
 def test_dates_after_the_decision_are_a_leak_and_those_before_it_are_not():
     frame = visits()
     when = pd.to_datetime(frame["when"])

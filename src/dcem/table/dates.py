@@ -25,12 +25,13 @@ DATES = (
     *("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y"),
     *("%m-%d-%Y", "%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%d-%m-%y", "%m-%d-%y"),
     *("%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %B %Y", "%d%b%Y", "%b %d, %Y", "%B %d, %Y"),
-    *("%b %d %Y", "%B %d %Y", "%m/%Y", "%b %Y", "%B %Y"),
+    *("%b %d %Y", "%B %d %Y"),
     *("%d. %B %Y", "%d. %b %Y", "%d. %b. %Y", "%d de %B de %Y", "%G-W%V-%u"),
 )
 # Weeks of ISO 8601 and quarters (%q) are the day they begin with.
 WEEKS = ("%G-W%V", "%GW%V")
 QUARTERS = ("%YQ%q", "%Y-Q%q", "%Y Q%q", "Q%q %Y", "Q%q/%Y", "Q%q-%Y")
+MONTHS_ALONE = ("%m/%Y", "%b %Y", "%B %Y")
 MONTHS = "January February March April May June July August September October November December"
 # What they are called in other languages; and short, where that is not as in English.
 _IN_ENGLISH = {
@@ -226,6 +227,27 @@ def day_numbers_note(name: str, found: np.ndarray) -> str:
     return f"looks like the days of a spreadsheet ({first} is {day}): read as numbers, not as dates"
 
 
+def end_of(written: str) -> float:
+    """When a date, week, month or quarter is over, in days since 1970; NaN if it is none.
+
+    One with a time of day is over at once.
+    """
+    known = date_format([written])
+    if known is None or is_time(known):
+        return np.nan
+    first = days_of(coded(pa.chunked_array([[written]])), known)[0][0]
+    if ":" in written or np.isnan(first):
+        return first
+    if known in WEEKS:
+        return first + 7
+    is_month = known in MONTHS_ALONE or (known == ISO and len(written) <= len("2021-04"))
+    months = 3 if known in QUARTERS else int(is_month)
+    if not months:
+        return first + 1
+    begins = np.datetime64(int(first), "D").astype("datetime64[M]")
+    return float((begins + months).astype("datetime64[D]").astype(int))
+
+
 def days(column: pa.ChunkedArray, known: str | None, missing: Collection[str] = ()) -> np.ndarray:
     """A column of dates as days since 1 January 1970 [n], one of times of day as hours."""
     return days_and_unread(column, known, missing)[0]
@@ -297,7 +319,7 @@ def _by_shape() -> dict[str, list[str]]:
     """The formats by the shape of what they write."""
     found: dict[str, list[str]] = {}
     whole = [f"{date}{between}{time}" for date in DATES for between in BETWEEN for time in TIMES]
-    for known in (*DATES, *WEEKS, *QUARTERS, *whole, *TIMES):
+    for known in (*DATES, *MONTHS_ALONE, *WEEKS, *QUARTERS, *whole, *TIMES):
         example = _EXAMPLE.strftime(known.replace("%q", "2"))
         found.setdefault(_shape(example), []).append(known)
     return found

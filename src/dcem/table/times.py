@@ -93,10 +93,9 @@ def time_words(moment: Any) -> str:
 def in_time(times: np.ndarray, until: str, name: str) -> np.ndarray:
     """Which rows are not after `until` [n], the last time whose results are all in."""
     if times.dtype.kind == "M":
-        known = dates.date_format([until])
-        end = np.nan if known is None else dates.days_of(values.coded(_one(until)), known)[0][0]
-        # a day counts whole
-        end = as_dates(np.array([end + (0 if ":" in until else 1 - 1e-5)]))[0]
+        # a day, a month or a quarter counts whole
+        over = dates.end_of(until) - (0 if ":" in until else 1e-5)
+        end = as_dates(np.array([over]))[0]
         unread = np.isnat(end)
     else:
         try:
@@ -110,10 +109,6 @@ def in_time(times: np.ndarray, until: str, name: str) -> np.ndarray:
     if not kept.any():
         raise InputError(f"All {len(kept):,} rows are after {until} (`until`): none is left.")
     return kept
-
-
-def _one(text: str) -> pa.ChunkedArray:
-    return pa.chunked_array([pa.array([text])])
 
 
 def period(times: np.ndarray) -> tuple[str, str]:
