@@ -18,7 +18,15 @@ from dcem.methods import make
 from dcem.metrics.estimate import Estimate
 from dcem.metrics.plain import from_plain, to_plain
 from dcem.monitor import Baseline
-from dcem.monitor.baseline import GROUP, UNLIKE, Bins, _column_bins, _shared, design
+from dcem.monitor.baseline import (
+    GROUP,
+    UNLIKE,
+    Bins,
+    _column_bins,
+    _shared,
+    column_features,
+    design,
+)
 from dcem.monitor.run import _pearson, holm, stability
 from dcem.report.from_json import read_result
 from dcem.report.to_markdown import to_markdown
@@ -243,6 +251,33 @@ def test_two_values_are_bins_by_their_names(values):
     column = next(one for one in _column_bins(read.problem, read.encoder) if one.column == "two")
     assert column.names[:2] == values
     assert column.share[:2] == pytest.approx((2 / 3, 1 / 3), abs=1e-5)
+
+
+def test_levels_that_chance_made_frequent_do_not_seem_to_become_rare():
+    """Of 120 equal levels the 20 most frequent of a table are less frequent in the next."""
+    alarms = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        share = np.full(120, 0.7 / 120)
+        share[0] += 0.3  # one is frequent indeed, and keeps its bin
+        frame = table(3000, seed).assign(
+            school=rng.choice([f"s{i}" for i in range(120)], 3000, p=share)
+        )
+        read = read_table(frame, ROLES)
+        place, own = next(
+            pair
+            for pair in column_features(read.encoder, read.problem.X)
+            if pair[0].name == "school"
+        )
+        bins = next(b for b in _column_bins(read.problem, read.encoder) if b.column == "school")
+        assert bins.names[0] == "s0"
+        expected = np.array([share[int(name[1:])] for name in bins.names[:-2]])
+        next_one = rng.multinomial(3000, [*expected, 1 - expected.sum(), 0]) / 3000
+        alarms.append(_pearson(np.array(bins.share), next_one, 3000, 3000) < 0.0125)
+        assert bins.share == pytest.approx(
+            np.bincount(bins.place(place, own), minlength=len(bins.names)) / 3000, abs=1e-5
+        )
+    assert sum(alarms) <= 1
 
 
 # -- verdicts ----------------------------------------------------------------------------------

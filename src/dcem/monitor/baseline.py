@@ -23,8 +23,9 @@ from dcem.estimation.periods import latest_rows
 from dcem.estimation.results import EVERYBODY, WITHHELD
 from dcem.metrics.estimate import Estimate
 from dcem.metrics.plain import six_digits
+from dcem.table.columns import MOST_LEVELS, RARE
 from dcem.table.disclosure import THRESHOLD, few_people, people_of
-from dcem.table.encoder import Encoder, Encoding
+from dcem.table.encoder import OTHER, Encoder, Encoding
 from dcem.table.known import known_words
 from dcem.table.labels import SelectiveLabels
 from dcem.table.times import period
@@ -261,7 +262,33 @@ def _category(encoding: Encoding, own: np.ndarray, person: np.ndarray) -> Bins |
         for number in kept
     ]
     levels = tuple((number,) for number in kept)
-    return Bins(encoding.name, (), (*names, OTHERS), levels, ())
+    found = Bins(encoding.name, (), (*names, OTHERS), levels, ())
+    if encoding.is_single or not encoding.other:
+        return found
+    return _clearly_frequent(found, len(encoding.levels), people[2:])
+
+
+def _clearly_frequent(found: Bins, other: int, people: np.ndarray) -> Bins:
+    """The bins of a category, levels that may be frequent by chance together with the rarer ones.
+
+    Only the most frequent levels have indicators of their own. One that chance put among them is
+    rarer in the next table although nothing changed: noticeably, if many were as likely to be, and
+    the rarer ones together have half as many people or more. `other`: the place of these.
+    """
+    least = max(THRESHOLD, RARE * people.sum())
+    if other >= MOST_LEVELS:
+        least = max(least, people[:other].min())
+    limit = least + 3 * np.sqrt(2 * least)  # three standard errors of a difference
+    kept = dict(zip(found.names, found.levels, strict=False))
+    clear = {
+        name: level
+        for name, level in kept.items()
+        if level[0] > other or (level[0] < other and people[level[0]] >= limit)
+    }
+    rare = tuple(place for name, level in kept.items() if name not in clear for place in level)
+    if 3 * people[other] < people[list(rare)].sum():
+        return found
+    return replace(found, names=(*clear, OTHER, OTHERS), levels=(*clear.values(), rare))
 
 
 def _number_bins(
