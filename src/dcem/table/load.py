@@ -155,7 +155,8 @@ def read_table(
         except InputError as error:
             some = f"({table.num_rows:,} of {rows:,} rows were drawn: `sample_rows` sets how many.)"
             raise InputError(f"{error} {some}") from None
-        return replace(made, draw=draw)
+        kept = _weighted(table, made.roles)  # numbers are of the rows that are in the table
+        return replace(made, draw=replace(draw, numbers=draw.numbers[kept]))
 
 
 def _width(table: pa.Table, roles: Roles) -> int:
@@ -418,12 +419,18 @@ def _with_weight(table: pa.Table, roles: Roles) -> pa.Table:
 
     Rows that are all of weight 0 are kept, to be refused with the other weights that are wrong.
     """
-    weight = _column_numbers(table, roles.weight, roles)
-    kept = None if weight is None else weight != 0
-    if kept is None or kept.all() or not kept.any():
+    kept = _weighted(table, roles)
+    if kept.all():
         return table
     notice(f"{(~kept).sum():,} of {len(kept):,} rows have a weight of 0 and are left out.")
     return table.filter(pa.array(kept))
+
+
+def _weighted(table: pa.Table, roles: Roles) -> np.ndarray:
+    """Which rows [n] have a weight, or all where none has."""
+    weight = _column_numbers(table, roles.weight, roles)
+    kept = np.ones(table.num_rows, bool) if weight is None else weight != 0
+    return kept if kept.any() else ~kept
 
 
 def _in_time(
