@@ -82,6 +82,10 @@ def fit_all_rows(
     if table.draw is None:
         raise InputError("The table was read whole: fit it without `all_rows`.")
     problem = table.problem
+    if table.roles.until is not None:
+        raise InputError(
+            "Rows after a time (`until`) are left out of rows in memory: omit `all_rows`."
+        )
     if problem.imperfect_test is not None:
         raise InputError(
             "The truth behind an imperfect test is learnt from rows in memory: omit `all_rows`."
