@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from scipy.special import logit
 from scipy.stats import norm
+from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from dcem import metrics
 from dcem.estimation import measures
-from dcem.estimation.cross_fitting import best_mixture, on_one_thread
+from dcem.estimation.cross_fitting import _probability, best_mixture, on_one_thread
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import percentiles, person_folds
 from dcem.estimation.influence import wilson
@@ -455,3 +456,12 @@ def test_where_nobody_is_tested_nothing_is_divided() -> None:
         warnings.simplefilter("error")
         assert stand_for(problem, np.zeros(3)).tolist() == [0, 0, 0]
         assert masses("ipw", problem, testing=np.zeros(3)).total.tolist() == [0, 0, 0]
+
+
+def test_probabilities_of_classes_that_training_did_not_hold_sum_to_one() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.integers(0, 3, 60)
+    model = LogisticRegression().fit(X[y != 1], y[y != 1])
+    probability = _probability(model, X, 3)
+    np.testing.assert_allclose(probability.sum(axis=1), 1, atol=1e-12)
+    assert (probability[:, 1] < 1e-3).all()

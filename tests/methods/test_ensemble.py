@@ -20,6 +20,7 @@ from dcem.methods.ensemble import (
     _intercept,
     _noise,
     _recalibration,
+    _recent,
     _shares,
     _stretched,
 )
@@ -371,3 +372,13 @@ def test_with_hardly_any_tests_scores_are_not_called_risks():
 def test_what_cannot_be_is_refused(wrong):
     with pytest.raises(dcem.InputError, match=next(iter(wrong))):
         make("ensemble", **wrong).fit_problem(world(200)[0])
+
+
+@pytest.mark.parametrize(("negatives", "enough"), [(49, False), (50, True)])
+def test_the_latest_tests_decide_only_with_enough_of_both_results(negatives, enough) -> None:
+    late = np.r_[np.zeros(negatives), np.ones(220 - negatives)]
+    y = np.r_[np.tile([0.0, 1.0], 190), late, np.nan]
+    X = np.random.default_rng(0).normal(size=(len(y), 1))
+    problem = SelectiveLabels.from_arrays(X, y, time=np.repeat([1, 2], [380, 221]))
+    recent = _recent(problem, problem.tested)
+    assert recent.sum() == (220 if enough else 600)

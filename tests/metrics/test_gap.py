@@ -5,6 +5,7 @@ import pytest
 from scipy.special import expit
 
 from dcem import metrics
+from dcem.metrics.absolute import debiased
 from dcem.metrics.gap import GRID, Ranking, compare_curves
 
 
@@ -111,3 +112,9 @@ def test_rows_of_one_person_count_together():
     )
     assert honest.by_chance.mean() == pytest.approx(alone.by_chance.mean(), rel=0.05)
     assert naive.by_chance.mean() < 0.7 * alone.by_chance.mean()
+
+
+def test_a_difference_no_larger_than_its_noise_is_none() -> None:
+    noise = np.random.default_rng(0).normal(0, 0.01, size=(400, 20))
+    assert debiased(np.full(20, 1e-4), noise, 0.95).value == 0
+    assert debiased(np.full(20, 0.2), noise, 0.95).value == pytest.approx(0.2, rel=0.05)
