@@ -161,7 +161,9 @@ class Questions:
         """
         base, by = found[0], np.zeros(len(self.rows)) if by is None else by
         change = self.weight / self.weight.sum() * (found[1::3] - base) ** 2  # [columns, m]
-        most = np.max([_shares(change[:, by == model]) for model in np.unique(by)], axis=0)
+        most = np.max(
+            [_shares_of_change(change[:, by == model]) for model in np.unique(by)], axis=0
+        )
         effects = []
         for place, column in enumerate(self.columns):
             down, up = found[2 + 3 * place : 4 + 3 * place]
@@ -169,11 +171,11 @@ class Questions:
             effects.append(_accumulated(column, base, down, up, self.weight, moved))
         return tuple(
             replace(one, share=float(share), most=float(largest))
-            for one, share, largest in zip(effects, _shares(change), most, strict=True)
+            for one, share, largest in zip(effects, _shares_of_change(change), most, strict=True)
         )
 
 
-def _shares(change: np.ndarray) -> np.ndarray:
+def _shares_of_change(change: np.ndarray) -> np.ndarray:
     """Of each column in all changes `[columns, people]`; NaN where nothing changes."""
     of, whole = change.sum(axis=1), change.sum()
     return of / whole if whole > 0 else np.full(len(of), np.nan)

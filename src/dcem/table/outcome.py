@@ -106,7 +106,7 @@ def _tell_doubtful(text: values.Coded, is_no: np.ndarray, roles: Roles, everybod
     doubtful = [value for value in no if value not in plain and (several or value in undone)]
     so, what = "", "`untested_value` what means"
     if roles.negative:  # a later table than that of the model, which knows what meant no
-        doubtful = _unknown(no, roles)
+        doubtful = _not_meant_no(no, roles)
         so = ", though hardly anybody had it when the model was fitted"
         what = "`positive` what means yes, under `untested_value` what means"
     if doubtful:
@@ -118,7 +118,7 @@ def _tell_doubtful(text: values.Coded, is_no: np.ndarray, roles: Roles, everybod
         )
 
 
-def _unknown(no: Sequence[str], roles: Roles) -> list[str]:
+def _not_meant_no(no: Sequence[str], roles: Roles) -> list[str]:
     """Values that count as no and did not when the model was fitted."""
     return [value for value in no if values.whole(value) not in roles.negative]
 
@@ -221,7 +221,7 @@ def unknown_results(batch: Any, roles: Roles) -> Counter[str]:
     text = coded(batch, roles.label, roles)
     of_no = Counter(text.codes[_label(text, roles) == 0].tolist())
     found = {text.values[code]: rows for code, rows in of_no.items()}
-    return Counter({value: found[value] for value in _unknown(list(found), roles)})
+    return Counter({value: found[value] for value in _not_meant_no(list(found), roles)})
 
 
 def group_codes(batch: Any, roles: Roles) -> tuple[np.ndarray, tuple[str, ...]] | None:
