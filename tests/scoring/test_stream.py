@@ -320,7 +320,7 @@ def test_load_model_reads_both_kinds_of_folders(model, tmp_path):
         ("encoder", {}),
         ("encoder", {"missing": [], "columns": [{"name": "age", "kind": "number"}]}),
         ("encoder", {"missing": [], "columns": [{"name": "age", "kind": "word"}]}),
-        ("roles", {"label": 3, "group": 7}),
+        ("roles", {"label": "y", "groups": "sex"}),
         ("roles", []),
         ("source", {"rows": "many"}),
         ("missing", {"age": "often"}),

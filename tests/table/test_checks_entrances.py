@@ -83,6 +83,35 @@ def test_disagreeing_indices_are_refused(part: str) -> None:
     assert len(fitted_to(**arguments)) == N
 
 
+@pytest.mark.parametrize("part", ["sensitive_features", "test_sensitivity", "test_specificity"])
+def test_disagreeing_indices_are_refused_inside_dictionaries_and_of_rates(part: str) -> None:
+    arguments, frame = fit_arguments(), table()
+    arguments[part] = pd.Series(np.linspace(0.9, 1, N))
+    if part == "sensitive_features":
+        arguments[part] = {"sex": frame.sex, "old": list(frame.age > 40)}
+        assert fitted_to(**arguments).group_names == (
+            "F & False",
+            "F & True",
+            "M & False",
+            "M & True",
+        )
+        arguments[part]["sex"] = frame.sex.iloc[::-1]
+    else:
+        assert fitted_to(**arguments).imperfect_test is not None
+        arguments[part] = arguments[part].iloc[::-1]
+    with pytest.raises(InputError, match=f"'X' and .*{part}.* disagree in 40 of 40"):
+        fitted_to(**arguments)
+
+
+def test_groups_of_rows_that_are_predicted_must_be_theirs() -> None:
+    arguments = fit_arguments()
+    model = methods.make("tested-only-plus-group", learner="linear").fit(**arguments)
+    X, sex = arguments["X"], arguments["sensitive_features"]
+    assert model.predict_proba(X, sensitive_features={"sex": sex}).shape == (N, 2)
+    with pytest.raises(InputError, match="disagree in 40 of 40"):
+        model.predict_proba(X, sensitive_features=sex.iloc[::-1])
+
+
 def test_the_same_index_in_another_type_agrees() -> None:
     arguments = fit_arguments()
     arguments["y"] = arguments["y"].set_axis(pd.CategoricalIndex(np.arange(N)))
@@ -138,6 +167,13 @@ def test_what_a_mask_hides_stays_hidden() -> None:
     hidden = np.ma.masked_array([[1.0, 2.0], [3.0, 4.0]], mask=[[0, 1], [0, 0]])
     X, _ = checks.check_features(hidden)
     np.testing.assert_array_equal(X, [[1, np.nan], [3, 4]])
+    X = pd.DataFrame({"x": np.arange(4.0)})
+    data = fitted_to(X, np.ma.masked_array([0, 1, 1, 0], mask=[0, 0, 1, 1]))
+    assert data.tested.tolist() == [True, True, False, False]
+    pairs = np.ma.masked_array([["a", "b"]] * 4, mask=[[0, 0]] * 3 + [[0, 1]])
+    with pytest.warns(DataWarning, match="missing in 1 of 4 rows"):
+        grouped = SelectiveLabels.from_arrays(X, [0, 1, np.nan, 0], group=pairs)
+    assert grouped.group_names == ("a & b", "a & (missing)")
 
 
 @pytest.mark.parametrize(

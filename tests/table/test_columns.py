@@ -174,6 +174,42 @@ def test_present_or_not_is_what_counts_where_there_is_one_value():
     np.testing.assert_array_equal(encode(encoding, values).ravel(), [0] * 1000 + [1] * 1000)
 
 
+@pytest.mark.parametrize("cell", ["0.50", "$100", "1e3", "1,234", "5%", "+5", "7"])
+def test_the_one_number_of_a_column_is_found_however_it_is_written(cell):
+    values = [cell if i % 4 == 0 else ["", "NA"][i % 2] for i in range(N)]
+    found = guess_kind("x", text(values))
+    assert found.encoding.features == ("x=(missing)",)
+    encoded = encode(found.encoding, values)
+    np.testing.assert_array_equal(encoded[:, 0], [v != cell for v in values])
+
+
+def test_a_number_that_few_people_have_is_not_written_down():
+    year = [1987 if i < 9 else None for i in range(1200)]
+    assert guess_kind("transplant", column(year)).encoding is None
+    person = np.arange(1200) // 2
+    year[9:18] = [1987] * 9  # nine people with two rows each
+    assert guess_kind("transplant", column(year), person=person).encoding is None
+
+
+def test_codes_are_the_same_however_their_decimals_are_written():
+    codes = np.array(["1.10", "2.5", "250.1"])[np.arange(600) % 3]
+    encoding = guess_kind("code", text(codes), is_category=True).encoding
+    np.testing.assert_array_equal(
+        encode(encoding, column(codes.astype(float))), encode(encoding, codes)
+    )
+    both = np.array(["250.1", "250.10"])[np.arange(600) % 2]  # of an old classification
+    encoding = guess_kind("icd9", text(both), is_category=True).encoding
+    assert encoding.levels == ("250.1", "250.10")
+    np.testing.assert_array_equal(encode(encoding, both)[:, 0], both == "250.10")
+
+
+def test_dates_that_a_gap_has_made_floats_are_dates():
+    days = [f"202104{i % 28 + 1:02d}.0" if i % 9 else "" for i in range(300)]
+    found = guess_kind("seen", text(days))
+    assert (found.kind, found.missing) == ("date", 34 / 300)
+    assert np.isfinite(encode(found.encoding, days)[1:9]).all()
+
+
 def test_a_level_of_nine_people_is_not_written_down():
     values = ["a"] * 500 + ["b"] * 300 + ["nine"] * 9
     assert guess_kind("c", text(values)).encoding.levels == ("a", "b")

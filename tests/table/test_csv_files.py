@@ -70,6 +70,12 @@ def test_a_title_above_the_header_is_named_as_what_is_wrong(tmp_path):
         read_whole(path)
 
 
+def test_commas_part_thousands_where_points_are_decimal(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("score;income\n-0.13;64,058\n1.25;1,200\n")
+    assert read_whole(path)["income"].to_pylist() == ["64,058", "1,200"]
+
+
 def test_points_part_thousands_only_where_commas_are_decimal(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("dose;income\n0.5;850\n1.25;1.200\n")
@@ -110,6 +116,36 @@ def test_a_header_of_two_rows_or_none_is_pointed_out(tmp_path, above, said):
     path.write_text(above + "\n".join(rows) + "\n")
     found = [*notes(path), *strange_rows(read_whole(path))]
     assert any(said in note for note in found) if said else found == []
+
+
+@pytest.mark.parametrize("between", ["\n", "\n\n"])
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_a_quote_that_is_never_closed_swallows_no_rows(tmp_path, between, end):
+    rows = [f"{i},40,{i % 2},cough" for i in range(20)]
+    rows[10] = '10,40,0,"cough'
+    path = tmp_path / "t.csv"
+    path.write_text(between.join(["id,age,y,symptom", *rows]) + end)
+    with pytest.raises(InputError, match="'symptom' holds 10 lines"):
+        read_whole(path)
+
+
+def test_a_cell_may_end_in_a_line_break(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('id,note\n1,"dry, at night\n"\n2,none\n')
+    assert read_whole(path).num_rows == 2
+
+
+@pytest.mark.parametrize("text", ["x,y", "x,y\n", 'x,"y\nz"'])
+def test_a_header_alone_is_a_table_without_rows(tmp_path, text):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    assert read_whole(path).shape == (0, 2)
+
+
+def test_capitals_do_not_hide_that_a_file_is_packed(tmp_path):
+    path = tmp_path / "T.CSV.GZ"
+    FRAME.to_csv(path, index=False, compression="gzip")
+    assert read_whole(path)["alter"].to_pylist() == ["40", "51", "62"]
 
 
 def test_files_that_are_something_else_say_what(tmp_path):

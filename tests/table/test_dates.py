@@ -178,6 +178,24 @@ def test_numbers_that_are_not_dates():
         assert guess_kind("x", column(values)).kind == "number"
 
 
+@pytest.mark.parametrize(
+    ("value", "mark"),
+    [
+        (datetime.date(1900, 1, 1), "1900-01-01"),
+        (datetime.datetime(9999, 12, 31), "31.12.9999"),
+        (datetime.time(10, 5), "10:05"),
+    ],
+)
+def test_what_stands_for_a_missing_date_counts_in_types_too(value, mark):
+    later = [TIMES[i].to_pydatetime() for i in range(20)]
+    parts = {datetime.date: "date", datetime.time: "time", datetime.datetime: "replace"}
+    typed = pa.chunked_array([[value, *(getattr(one, parts[type(value)])() for one in later)]])
+    for missing in ((mark,), (f"seen={mark}", "99")):
+        found = guess_kind("seen", typed, missing)
+        assert found.missing == 1 / 21
+    assert np.isnan(days(typed, None, (mark, "99"))).tolist() == [True] + [False] * 20
+
+
 def test_types_that_arrow_has():
     clock = pa.chunked_array([pa.array([one.time() for one in TIMES])])
     assert guess_kind("x", clock).kind == "time"

@@ -51,6 +51,20 @@ def test_rows_are_found_by_position_without_one(drawn):
     np.testing.assert_allclose(chances(visits, path, id="who"), probability)
 
 
+@pytest.mark.filterwarnings("ignore::dcem.DataWarning")
+@pytest.mark.parametrize("roles", [{"exclude": "who"}, {"id": "who"}])
+def test_rows_that_are_left_out_do_not_shift_the_others(drawn, roles):
+    frame, _, probability, path = drawn
+    weight = np.arange(len(frame)) % 3
+    day = np.arange(len(frame)) % 5
+    found = chances(frame.assign(w=weight, day=day), path, weight="w", time="day", until=3, **roles)
+    np.testing.assert_allclose(found, probability[(weight > 0) & (day <= 3)])
+    unlisted = frame.assign(w=weight, day=day, y=np.where(np.arange(200) == 101, np.nan, frame.y))
+    pd.read_csv(path, dtype={"who": str}).query("row != 101").to_csv(path, index=False)
+    with pytest.raises(InputError, match=r"1 of \d+ rows \(first: 101\), which are untested"):
+        chances(unlisted, path, weight="w", time="day", until=3, **roles)
+
+
 def test_a_certain_draw_is_told_from_an_earlier_test(drawn):
     frame, people, _, path = drawn
     people.assign(probability=1.0).to_csv(path, index=False)

@@ -2,7 +2,9 @@
 
 import json
 import sqlite3
+import uuid
 import warnings
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -14,11 +16,12 @@ from choices import linear
 from dcem import audit_labels
 from dcem.extras import MissingExtra
 from dcem.table import Roles, read_table
+from dcem.table.addresses import as_named, located
 from dcem.table.drawing import read_some
-from dcem.table.formats import tables_within
+from dcem.table.formats import tables_within, unique_names
 from dcem.table.messages import DataWarning, InputError
-from dcem.table.read import read_batches, read_header, read_whole
-from dcem.table.values import array_of
+from dcem.table.read import as_arrow, read_batches, read_header, read_whole
+from dcem.table.values import Coded, array_of, code_names
 from dcem.table.write import SUFFIXES, write_frame
 
 N = 1200
@@ -166,6 +169,19 @@ def test_frames_of_every_library_are_the_same_table(files) -> None:
         same(found, expected)
 
 
+def test_types_that_have_another_name_in_arrow() -> None:
+    people = [uuid.UUID(int=i) for i in range(3)]
+    quarters = pd.period_range("2020Q1", periods=3, freq="Q")
+    found = as_arrow(pd.DataFrame({"who": people, "when": quarters}))
+    assert found["who"].to_pylist() == [str(one) for one in people]
+    assert found["when"].to_pylist() == ["2020Q1", "2020Q2", "2020Q3"]
+    pl = pytest.importorskip("polars")
+    large = pl.DataFrame({"who": [1, 2]}).with_columns(pl.col("who").cast(pl.Int128))
+    for frame in (large, large.lazy()):
+        with pytest.raises(InputError, match="a type that Arrow does not know"):
+            as_arrow(frame)
+
+
 @pytest.mark.parametrize("thing", [3, [1, 2], {"x": [1]}, np.ones((3, 2)), None])
 def test_what_is_not_a_frame_is_refused(thing) -> None:
     with pytest.raises(InputError, match="Expected a frame"):
@@ -184,6 +200,16 @@ def test_a_partitioned_folder_has_its_keys_as_columns(tmp_path) -> None:
     assert sorted(found.problem.group_names) == ["x", "y"]
     assert len(found.problem) == N
     assert found.problem.tested.sum() == frame.result.notna().sum()
+
+
+def test_keys_of_a_folder_keep_their_zeros(tmp_path) -> None:
+    for site in ("007", "7", "__HIVE_DEFAULT_PARTITION__"):
+        (tmp_path / f"site={site}" / "ward=a%2Fb").mkdir(parents=True)
+        file = tmp_path / f"site={site}" / "ward=a%2Fb" / "1.parquet"
+        pyarrow.parquet.write_table(pa.table({"x": [1]}), file)
+    found = read_whole(tmp_path).to_pydict()
+    assert sorted(found["site"], key=str) == ["007", "7", None]
+    assert found["ward"] == ["a/b"] * 3
 
 
 def test_files_of_a_folder_may_differ_in_types_and_columns(tmp_path) -> None:
@@ -315,6 +341,35 @@ def test_a_query_says_which_rows(files, base) -> None:
     assert len(quietly(files[base]).problem) == N
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
+def test_a_join_has_columns_of_one_name(tmp_path, kind) -> None:
+    path = tmp_path / f"base.{kind}"
+    with closing(pytest.importorskip(kind.replace("sqlite", "sqlite3")).connect(str(path))) as base:
+        base.execute("CREATE TABLE visits AS SELECT 1 AS id, 0 AS result")
+        base.execute("CREATE TABLE labs AS SELECT 1 AS id, 1 AS result, 2.5 AS lab")
+        base.commit()
+    joined = "SELECT * FROM visits v JOIN labs l ON v.id = l.id -- both"
+    names = ["id", "result", "id (2)", "result (2)", "lab"]
+    assert read_header(path, joined) == names
+    assert read_whole(path, query=joined).to_pydict() == dict(
+        zip(names, [[1], [0], [1], [1], [2.5]], strict=True)
+    )
+    assert read_whole(path, ["lab"], query=joined).to_pydict() == {"lab": [2.5]}
+
+
+def test_batches_of_sqlite_have_one_type(tmp_path) -> None:
+    path = tmp_path / "base.sqlite"
+    rows = [(None, 1, "a"), (1, 2, 3), (2, 2.5, None), (None, 4, b"x")]
+    with closing(sqlite3.connect(path)) as base:
+        base.execute("CREATE TABLE t (late, grows, mixed)")
+        base.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+        base.commit()
+    found = pa.Table.from_batches(read_batches(path, rows=1))
+    assert found.schema.types == [pa.int64(), pa.float64(), pa.string()]
+    assert found["mixed"].to_pylist() == ["a", "3", None, "x"]
+    assert read_whole(path).equals(found)
+
+
 def test_several_tables_need_a_query(tmp_path) -> None:
     with sqlite3.connect(tmp_path / "two.db") as base:
         base.execute("CREATE TABLE a (x)")
@@ -346,6 +401,13 @@ def test_sheets_of_a_workbook(tmp_path) -> None:
     (tmp_path / "no.xlsx").write_text("no workbook")
     with pytest.raises(InputError, match="workbook"):
         read_header(tmp_path / "no.xlsx")
+
+
+def test_a_workbook_may_have_times_at_midnight(tmp_path) -> None:
+    when = pd.to_datetime(["2024-05-31 10:05", "2024-06-01 00:00", None, "2024-06-02 23:59"])
+    write_frame(pd.DataFrame({"when": when, "x": range(4)}), tmp_path / "t.xlsx")
+    found = read_whole(tmp_path / "t.xlsx")["when"].to_pandas()
+    pd.testing.assert_series_equal(found, pd.Series(when, name="when"), check_dtype=False)
 
 
 def test_cells_of_mixed_kinds_are_text() -> None:
@@ -386,6 +448,16 @@ def test_value_labels_take_the_place_of_codes(tmp_path, suffix) -> None:
 
 
 # -- a name that comes twice -----------------------------------------------------------------------
+
+
+def test_many_names_and_identifiers_alike_take_no_time() -> None:
+    names = unique_names([""] * 5000 + ["", " (3)", "x", " (3)"])
+    assert len(set(names)) == 5004
+    assert (names[1], names[2], names[-1]) == (" (2)", " (4)", " (3) (2)")
+    people = tuple(str(i) for i in range(20_000))
+    both = Coded(np.arange(40_000), people + tuple(f"{one}.0" for one in people))
+    with pytest.raises(InputError, match="'0', '1', '2'"):
+        code_names(both, "who")
 
 
 def test_a_column_that_comes_twice(tmp_path) -> None:
@@ -431,6 +503,16 @@ def test_an_address_is_fetched(files, tmp_path) -> None:
     for address in ("memory://bucket/nothing.csv", "nowhere://x.csv"):
         with pytest.raises(InputError, match="cannot be fetched"):
             read_table(address, ROLES)
+
+
+def test_a_signed_address_is_fetched_and_its_signature_not_told(files) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    with fsspec.open("memory://bucket/visits.csv?X-Amz-Signature=f00", "wb") as file:
+        file.write(files["plain.csv"].read_bytes())
+    found = located("memory://bucket/visits.csv?X-Amz-Signature=f00")
+    assert found.name == "visits.csv"
+    assert "f00" not in as_named(found)
+    assert len(quietly(found).problem) == N
 
 
 def test_a_missing_library_is_named_with_its_extra(files, monkeypatch) -> None:

@@ -89,7 +89,7 @@ def test_subsets_keep_their_rates():
         ({"test_sensitivity": 0.9, "test_specificity": 0.4}, "fewer people who have it than none"),
         ({"test_sensitivity": 0.1, "test_specificity": 1}, "more people who have it than people"),
         ({"test_sensitivity": np.full(400, 1.5)}, "between 0 and 1 for everybody tested"),
-        ({"test_sensitivity": [0.5, 0.6]}, "2 values for 400 rows"),
+        ({"test_sensitivity": [0.5, 0.6]}, "'test_sensitivity' has 2"),
     ],
 )
 def test_rates_that_cannot_be_are_refused(rates, says):

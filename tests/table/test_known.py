@@ -66,6 +66,8 @@ def test_names_of_groups_may_hold_commas_and_signs():
         ("1.2", "lies between 0 and 1"),
         ("rate", "such as .12"),
         ("M=0,3", "such as .12"),
+        ("M=.3,,<65=.4", "such as .12"),
+        (",".join([*(f"g{i}=.3" for i in range(40)), "M"]), "such as .12"),  # at once
         (".4-.3", "the lower one first"),
     ],
 )

@@ -338,6 +338,13 @@ def test_the_extent_of_testing(rows, extent) -> None:
     assert people.subset(np.array(rows)).extent == extent
 
 
+def test_columns_may_be_called_by_numbers() -> None:
+    frame = pd.DataFrame({0: [0, 1, np.nan, 1], 1: list("abab"), 2: [0.1, 0.2, 0.3, 0.4]})
+    data = SelectiveLabels.from_frame(frame, label=0, group=1)
+    assert (data.feature_names, data.group_names) == (("2",), ("a", "b"))
+    assert data.tested.sum() == 3
+
+
 def test_groups_as_masks() -> None:
     y = np.array([0, 1, np.nan])
     people = SelectiveLabels.from_arrays(np.zeros((3, 1)), y, group=np.array(["b", "a", "b"]))

@@ -50,6 +50,21 @@ def test_values_that_only_the_test_brings(rng):
     assert of_number(dose, tested) == ["only-tested"]  # one number among many
 
 
+def test_telling_values_are_written_as_they_are(rng):
+    tested = rng.random(N) < 0.3
+    mark = tested & (rng.random(N) < 0.4)
+    frame = pd.DataFrame({"y": np.where(tested, rng.integers(0, 2, N), np.nan)})
+    frame["account"] = np.where(mark, 1234567, rng.integers(10**6, 10**8, N))
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, N), "D")
+    frame["seen"] = np.where(mark, pd.Timestamp("2023-05-31"), days)
+    with pytest.warns(LeakWarning):
+        leaks = dcem.read_table(frame, dcem.Roles(label="y")).leaks
+    assert {leak.column: leak.values for leak in leaks} == {
+        "account": ("1234567",),
+        "seen": ("2023-05-31",),
+    }
+
+
 @pytest.mark.parametrize("n", [100, 300, N])
 @pytest.mark.parametrize("coding", [(0, 1), (1, 0), (-1, 1), (1, 2)])
 def test_numeric_copies_of_label_tested_and_truth(rng, n, coding):

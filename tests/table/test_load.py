@@ -10,6 +10,8 @@ import pytest
 
 from dcem.table import Encoder, Roles, read_batches, read_table
 from dcem.table.messages import DataWarning, InputError
+from dcem.table.outcome import labels_of
+from dcem.table.read import as_arrow
 
 N = 1200
 
@@ -94,6 +96,14 @@ def test_source_knows_the_file_again(path):
     import hashlib
 
     assert table.source.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.filterwarnings("ignore::dcem.DataWarning")
+def test_source_knows_the_names_of_categories():
+    frame = pd.DataFrame({"x": pd.Categorical(["a", "b"] * 30), "y": [0, 1, np.nan] * 20})
+    other = frame.assign(x=frame["x"].cat.rename_categories({"a": "c"}))
+    hashes = [read_table(one, Roles(label="y")).source.sha256 for one in (frame, other)]
+    assert hashes[0] != hashes[1]
 
 
 def test_encoder_survives_json_and_reads_frames(path):
@@ -255,6 +265,18 @@ def test_a_value_that_counts_as_no_for_want_of_another_role_is_told(labels, test
     said = [str(w.message) for w in caught if "negative result" in str(w.message)]
     assert len(said) == bool(told)
     assert not told or told in said[0]
+
+
+@pytest.mark.parametrize("word", ["n/a", "not done", "pending", "7"])
+def test_it_does_not_matter_what_stands_where_nobody_looked(word):
+    frame = pd.DataFrame({"x": np.arange(40) % 7, "label": ["pos", "neg", word, "neg"] * 10})
+    frame["tested"] = [1, 1, 0, 0] * 10
+    read = read_table(frame, Roles(label="label", tested="tested"))
+    assert read.problem.y_obs[:2].tolist() == [1, 0]
+    assert np.isnan(labels_of(as_arrow(frame), read.roles)[2:4]).all()
+    for said in ("pos", "yes"):  # but for a result that contradicts it
+        with pytest.raises(InputError, match="is 1 although 'tested' is 0 in 10"):
+            read_table(frame.replace(word, said), Roles(label="label", tested="tested"))
 
 
 def test_a_later_table_in_which_a_result_is_called_otherwise_is_told():

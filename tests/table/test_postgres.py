@@ -106,8 +106,12 @@ def test_errors_do_not_tell_the_password(server) -> None:
 
 def test_what_is_shown_of_an_address() -> None:
     address = f"postgresql://ann:{PASSWORD}@db.org/visits?sslpassword=abc&x=1"
-    assert masked_address(address) == "postgresql://ann:***@db.org/visits?sslpassword=***&x=1"
+    assert masked_address(address) == "postgresql://ann:***@db.org/visits?sslpassword=***&x=***"
     assert masked_address("s3://bucket/a.csv") == "s3://bucket/a.csv"
+    assert masked_address("s3://key:sec/ret@bucket/a.csv") == "s3://key:***@bucket/a.csv"
+    signed = "https://db.org/a.csv?X-Amz-Signature=f00:baa7&sig=f00&by=ann@db.org"
+    assert masked_address(signed) == "https://db.org/a.csv?X-Amz-Signature=***&sig=***&by=***"
+    assert "f00:baa7" not in without_password("403 of a.csv, f00:baa7", signed)
     said = without_password(f"{address}: no host et@home, port s3cr, abc", address)
     assert "s3cr" not in said
     assert "home" not in said

@@ -462,6 +462,27 @@ def test_missing_values_that_are_given_are_cut_at_commas(draw):
     assert "with 2 values" in reasons(proposal)["group", "sex"]
 
 
+@pytest.mark.parametrize(
+    ("known", "found"),
+    [
+        ({"label": "lab_result", "exclude": "lab_*"}, {"exclude": ["lab_x"]}),
+        ({"label": "lab_result", "category": "lab_*"}, {"category": ["lab_x", "lab_result"]}),
+        ({"prevalence": 0.4}, {"prevalence": "0.4"}),
+        ({"test_sensitivity": {"F": 0.9, "M": 0.8}}, {"test_sensitivity": "F=0.9,M=0.8"}),
+        ({"positive": 0, "positives_only": False}, {"positive": ["0"]}),
+    ],
+)
+def test_roles_that_are_given_in_any_form_are_kept(draw, known, found):
+    frame = pd.DataFrame({"lab_x": draw.normal(size=400), "sex": draw.choice(["F", "M"], 400)})
+    frame["clinic"] = draw.choice(list("abc"), 400)
+    frame["lab_result"] = draw.choice([0, 1, np.nan], 400)
+    roles = propose_roles(frame, **known).roles
+    assert roles["label"] == "lab_result"
+    assert found.items() <= roles.items()
+    assert "positives_only" not in roles
+    read_table(frame, Roles(**roles))
+
+
 def test_the_weight_of_a_survey_is_proposed_where_everybody_has_one(draw):
     frame = pd.DataFrame({"fnlwgt": draw.integers(9000, 90_000, 400), "x": draw.normal(size=400)})
     frame["y"] = draw.choice([0, 1, np.nan], 400)

@@ -1,6 +1,7 @@
 """Roles are declared once: lists, wildcards, and an option for each."""
 
 from dataclasses import fields, replace
+from datetime import date
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,17 @@ COLUMNS = ["id", "age", "lab_1", "lab_2", "race", "sex", "a,b", "y"]
 def test_a_single_name_is_a_list_of_one() -> None:
     assert Roles(label="y", group="race").group == ("race",)
     assert Roles(label="y", group=["race", "sex"]).group == ("race", "sex")
+    assert Roles(label="y", group=pd.Index(["race", "sex"])).group == ("race", "sex")
+
+
+def test_numbers_and_dates_stand_for_their_text() -> None:
+    roles = Roles(label="y", positive=0, untested_value=-9, missing=[99], until=date(2021, 4, 3))
+    assert (roles.positive, roles.untested_value, roles.missing) == (("0",), ("-9",), ("99",))
+    assert roles.until == "2021-04-03"
+    frame = pd.DataFrame({"x": range(20), "y": [0, 1, 1, -9] * 5})
+    read = read_table(frame, Roles(label="y", positive=0, untested_value=-9))
+    assert read.problem.y_obs[:3].tolist() == [1, 0, 0]
+    assert read.problem.tested.sum() == 15
 
 
 @pytest.mark.parametrize(
@@ -26,13 +38,15 @@ def test_a_single_name_is_a_list_of_one() -> None:
         (("lab_*",), ("lab_1", "lab_2")),
         (("lab_?,age",), ("lab_1", "lab_2", "age")),
         (("a,b",), ("a,b",)),  # a column of that name
-        (("*",), tuple(COLUMNS)),
+        (("*",), tuple(COLUMNS[:-1])),  # a wildcard takes no role away
     ],
 )
 def test_commas_and_wildcards(given, found) -> None:
     roles = Roles(label="y", exclude=given).resolved(COLUMNS)
     assert roles.exclude == found
-    assert roles.of("y") == "label"  # a wildcard takes no role away
+    assert roles.of("y") == "label"
+    assert roles.resolved(COLUMNS) == roles
+    assert Roles(label="y", features=given).resolved(COLUMNS).features == found
 
 
 def test_features_are_kept_and_nothing_else() -> None:

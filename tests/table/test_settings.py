@@ -5,6 +5,7 @@ import re
 import pytest
 
 from dcem.table.messages import DataWarning, InputError
+from dcem.table.roles import Roles
 from dcem.table.settings import Settings, find_settings, read_settings, settings_text
 
 ODD = ["a,b", 'say "hi"', "back\\slash", "line\nbreak", "Größe [m] ♀", "\x7f\x01", "", "[x] = 1 #"]
@@ -48,6 +49,14 @@ def test_what_it_cannot_mean_is_refused(tmp_path, text, said) -> None:
     path.write_text(text)
     with pytest.raises(InputError, match=re.escape(said)):
         read_settings(path)
+
+
+def test_numbers_dates_and_the_mark_of_notepad_are_understood(tmp_path) -> None:
+    path = tmp_path / "dcem.toml"
+    text = '[roles]\nlabel = "y"\nmissing = 99\npositive = [1, 2]\nuntil = 2021-04-03'
+    path.write_text(text, encoding="utf-8-sig")
+    roles = Roles(**read_settings(path).roles)
+    assert (roles.missing, roles.positive, roles.until) == (("99",), ("1", "2"), "2021-04-03")
 
 
 @pytest.mark.parametrize("text", ["most_rows = 2000", "[audit]\nmost-rows = 2000"])

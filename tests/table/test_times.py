@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from dcem.table import Roles, read_table
@@ -85,6 +86,46 @@ def test_until_a_month_a_quarter_or_a_week_keeps_all_of_it(until):
     assert len(kept) == (frame["when"] <= end).sum()
 
 
+@pytest.mark.filterwarnings("ignore::dcem.DataWarning")
+@pytest.mark.parametrize(
+    ("form", "until"),
+    [
+        ("%d/%m/%Y", "03/04/2023"),
+        ("%d/%m/%Y %H:%M", "03/04/2023"),
+        ("%d/%m/%Y", "03/04/2023 14:05"),
+        ("%m-%d-%Y", "04-03-2023"),
+        ("%Y-%m-%d", "2023-04-03T14"),
+        ("%Y-%m-%d", "20230403T140500"),
+    ],
+)
+def test_until_is_read_as_the_column_is(form, until):
+    frame = visits()
+    written = pd.to_datetime(frame["when"]).dt.strftime(form)
+    roles = Roles(**{**vars(ROLES), "until": until})
+    kept = read_table(frame.assign(when=written), roles).problem
+    assert len(kept) == (frame["when"] <= "2023-04-03").sum()
+
+
+@pytest.mark.filterwarnings("ignore::dcem.DataWarning")
+def test_rows_keep_their_place_where_others_are_left_out(tmp_path):
+    frame = visits().assign(w=lambda rows: rows.index % 3, rate=0.9)
+    roles = Roles(**{**vars(ROLES), "until": "2023-06-30", "weight": "w"})
+    problem = read_table(frame, roles).problem
+    kept = (frame["w"] > 0) & (frame["when"] <= "2023-06-30")
+    assert problem.row.tolist() == np.flatnonzero(kept).tolist()
+    wrong = np.flatnonzero(kept & (frame["tested"] == 1))[7]
+    for column, value, role in (("y", None, {}), ("rate", 2, {"test_sensitivity": "rate"})):
+        other = frame.copy()
+        other.loc[wrong, column] = value
+        with pytest.raises(InputError, match=rf"\(first: {wrong}\)"):
+            read_table(other, Roles(**{**vars(roles), **role}))
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    some = read_table(tmp_path / "t.csv", roles, sample_rows=200)
+    assert kept[some.problem.row].all()
+    np.testing.assert_array_equal(some.problem.X[:, 0], frame["x"].to_numpy()[some.problem.row])
+    assert len(some.draw.numbers) == len(some.problem)
+
+
 def test_dates_after_the_decision_are_a_leak_and_those_before_it_are_not():
     frame = visits()
     when = pd.to_datetime(frame["when"])
@@ -124,3 +165,15 @@ def test_history_is_added_to_a_table_and_needs_people_and_times():
     assert added["last_result"].isin([0, 1]).any()
     with pytest.raises(InputError, match="`id`"):
         add_history(visits(), Roles(label="y", time="when"))
+
+
+@pytest.mark.filterwarnings("ignore::dcem.DataWarning")
+def test_history_is_of_all_rows_of_whatever_frame():
+    frame = visits().assign(w=lambda rows: rows.index % 2, mixed=["a", 1] * 200).iloc[::-1]
+    roles = Roles(**{**vars(ROLES), "weight": "w", "exclude": "mixed"})
+    found = add_history(frame, roles)
+    assert found.column_names[:7] == list(frame)
+    assert found.num_rows == len(frame)
+    plain = pa.Table.from_pandas(frame.drop(columns="mixed"))
+    again = add_history(plain, Roles(**{**vars(roles), "exclude": ()}))
+    assert again.equals(found.drop_columns("mixed"))

@@ -55,6 +55,22 @@ def test_polars_in_and_numbers_alone() -> None:
         encoder.transform(FRAME.drop(columns="ward"))
 
 
+def test_columns_may_be_called_by_numbers_but_not_alike() -> None:
+    unnamed = FRAME.set_axis(range(4), axis=1)
+    encoder = TableEncoder().fit(unnamed)
+    names = [name.replace("ward", "1") for name in ["0", *NAMES[1:4], "2", "3"]]
+    assert encoder.get_feature_names_out().tolist() == names
+    plain = TableEncoder().fit_transform(FRAME)
+    np.testing.assert_array_equal(encoder.transform(unnamed), plain)
+    tested = np.arange(N) % 5 > 0
+    model = make("tested-only:linear").fit(unnamed, np.where(tested, np.arange(N) % 2, np.nan))
+    assert model.predict_proba(unnamed).shape == (N, 2)
+    twice = FRAME.set_axis(["age", "ward", "ward", "smoker"], axis=1)
+    for fit in (TableEncoder().fit, make("tested-only:linear").fit):
+        with pytest.raises(InputError, match=r"'ward' \(2 times\)"):
+            fit(twice, np.arange(N) % 2)
+
+
 def test_in_a_pipeline_with_a_model_of_others() -> None:
     model = make_pipeline(clone(TableEncoder()), HistGradientBoostingClassifier(max_iter=2))
     model.fit(FRAME, np.arange(N) % 2)

@@ -1,6 +1,7 @@
 """Tables written: whole, safe to open, and refused in places where nothing can be written."""
 
 import os
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 
 from dcem.files import require_file_place, whole_file
 from dcem.table.messages import InputError
+from dcem.table.read import read_whole
 from dcem.table.write import csv_text, require_output, write_frame
 
 FRAME = pd.DataFrame(
@@ -29,6 +31,22 @@ def test_text_that_a_spreadsheet_would_run_is_guarded(tmp_path, name) -> None:
     assert written["id"].tolist() == SAFE
     assert list(written.columns) == ["id", "'=score"]
     np.testing.assert_array_equal(written["'=score"], FRAME["score"])
+
+
+@pytest.mark.parametrize("suffix", [".xlsx", ".dta", ".sav", ".xpt"])
+def test_what_a_float_cannot_hold_is_not_rounded(tmp_path, suffix) -> None:
+    ids = [10**17 + 1, 10**17 + 4]
+    when = pd.to_datetime(["2024-05-31 12:00+02:00", "2024-06-01 12:00+02:00"])
+    prices = [Decimal("1.50"), Decimal("2.25")]
+    frame = pd.DataFrame({"id": ids, "when": when, "price": prices, "x": [np.inf, 2.5]})
+    write_frame(frame, tmp_path / f"t{suffix}")
+    found = read_whole(tmp_path / f"t{suffix}").to_pydict()
+    assert found["id"] == [str(one) for one in ids]
+    assert [one.isoformat() for one in found["when"]] == [
+        "2024-05-31T10:00:00",
+        "2024-06-01T10:00:00",
+    ]
+    assert (found["price"], found["x"]) == ([1.5, 2.25], [None, 2.5])
 
 
 def test_small_tables_as_text_are_guarded_too() -> None:

@@ -24,7 +24,7 @@ from dcem.hooks import above
 from dcem.learners.preprocess import Preprocessor
 from dcem.methods.fitting import Prepared, fit_many, prepare
 from dcem.table import checks
-from dcem.table.frames import as_frame
+from dcem.table.frames import as_frame, check_aligned, shape_of
 from dcem.table.groups import check_groups
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError, notice, rows_text
@@ -362,19 +362,19 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
     def _decide(self, probabilities: np.ndarray) -> np.ndarray:
         return self.classes_[(probabilities[:, 1] > 0.5).astype(int)]
 
-    def _group_codes(self, sensitive_features: Any, n_rows: int) -> np.ndarray:
+    def _group_codes(self, sensitive_features: Any, X: Any) -> np.ndarray:
         """Codes of the groups seen in fitting, for the methods that predict with them."""
+        X = X.X if isinstance(X, SelectiveLabels) else X
         if len(self.group_names_) == 1:
-            return np.zeros(n_rows, dtype=np.int64)
+            return np.zeros(shape_of(X)[0], dtype=np.int64)
         if sensitive_features is None:
             raise InputError(
                 f"{type(self).__name__} predicts with the group of each row: pass "
                 "sensitive_features. A method that needs the features alone is dcem."
             )
-        codes, _ = check_groups(sensitive_features, "sensitive_features", levels=self.group_names_)
-        if len(codes) != n_rows:
-            raise InputError(f"sensitive_features has {len(codes)} rows, but X has {n_rows}.")
-        return codes
+        name = "sensitive_features"
+        labels = check_aligned({"X": X, name: sensitive_features})
+        return check_groups(sensitive_features, name, labels=labels, levels=self.group_names_)[0]
 
     # -- keeping ----------------------------------------------------------------------------
 

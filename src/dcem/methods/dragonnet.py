@@ -191,7 +191,7 @@ class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
         corrected = self.members(features, self.standardized(features))
         if not self.needs_group:
             return corrected
-        codes = self._group_codes(sensitive_features, corrected.shape[1])
+        codes = self._group_codes(sensitive_features, X)
         return np.where(codes == 1, corrected, self._uncorrected(X))
 
     def effect(self, X: Any) -> np.ndarray:

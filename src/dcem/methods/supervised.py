@@ -354,7 +354,7 @@ class TestedOnlyPlusGroupClassifier(GroupPredictor, TestedOnlyClassifier):
     def group_scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
         """Scores `[members, n]`, given the group of each row."""
         features = self._features(X)
-        codes = self._group_codes(sensitive_features, len(features))
+        codes = self._group_codes(sensitive_features, X)
         standard = self.standardized(features)
         n_groups = len(self.group_names_)
         return self.members(

@@ -74,6 +74,8 @@ class Graph:
         n_marks = len(one.levels) + one.other + one.missing
         marks = {level: mark for mark, level in enumerate(one.levels)}
         if one.from_numbers:
+            names = zip(values.number_names(one.levels), range(len(one.levels)), strict=True)
+            marks = dict(names) | marks
             marks |= {f"{level}.0": mark for level, mark in marks.items()}
         absent = n_marks - 1 if one.missing else n_marks
         marks |= dict.fromkeys(["", *missing], absent)

@@ -11,9 +11,9 @@ import hashlib
 import re
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,16 @@ import pyarrow as pa
 
 from dcem.extras import extra_needed
 from dcem.table.messages import InputError, quoted
-from dcem.table.values import array_of
+from dcem.table.values import spell
 
 POSTGRES = ("postgresql://", "postgres://")
 SERVER = ".postgresql"  # the ending of a file that holds the address of a database
 DATABASES = (".duckdb", ".sqlite", ".sqlite3", ".db", SERVER)
 ROWS_PER_READ = 1 << 20  # that are read at once
 _addresses: dict[Path, str] = {}  # of what was fetched
+
+_QUERY = re.compile(r"([?&][^?&=]*=)([^&#]*)")  # the names and values behind a question mark
+_SECRET = re.compile(r"(?i)(password|secret|token|key)=$")
 
 RecordBatches = Iterator[pa.RecordBatch]
 
@@ -71,8 +74,11 @@ def _fetched(address: str) -> Path:
         import fsspec
     try:
         system, path = fsspec.url_to_fs(address)
-        name = path.rstrip("/").rpartition("/")[2]
-        system.get(path, str(here / name), recursive=bool(system.isdir(path)))
+        name = path.partition("?")[0].rstrip("/").rpartition("/")[2]  # without a signature
+        if address.startswith("http") or not system.isdir(path):  # a page may list others
+            system.get_file(path, str(here / name))  # not `get`, to which ? is a wildcard
+        else:
+            system.get(path, str(here / name), recursive=True)
     except (OSError, ValueError, ImportError) as error:
         missing = isinstance(error, FileNotFoundError)
         reason = "there is nothing" if missing else str(error) or type(error).__name__
@@ -88,9 +94,11 @@ def masked_address(address: str) -> str:
     'postgresql://ann:***@db/visits?password=***'
     """
     kind, _, rest = address.partition("://")
+    if not address.startswith(POSTGRES):  # an @ in what follows a question mark ends no password
+        rest = _QUERY.sub(r"\1***", rest)
     user, at, place = rest.rpartition("@")
     name, colon, _ = user.partition(":")
-    place = re.sub(r"(?i)((?:password|secret|token|key)=)[^&]*", r"\1***", place)
+    place = _QUERY.sub(r"\1***", place)
     return f"{kind}://{name}{colon}{'***' if colon else ''}{at}{place}"
 
 
@@ -102,7 +110,8 @@ def without_password(text: str, address: str) -> str:
     """
     text = text.replace(address, masked_address(address))
     secret = address.partition("://")[2].rpartition("@")[0].partition(":")[2]
-    secrets = [secret, *re.findall(r"(?i)(?:password|secret|token|key)=([^&]*)", address)]
+    asked = _QUERY.findall(address)
+    secrets = [secret, *(text for name, text in asked if len(text) > 7 or _SECRET.search(name))]
     for one in sorted({p for s in secrets for p in (s, *re.split(r"[@/:?#]", s))}, key=len)[::-1]:
         text = text.replace(one, "***") if one else text
     return text
@@ -134,8 +143,17 @@ def answer(path: Path, query: str | None) -> tuple[list[str], Callable[[int], Re
             )
         [query] = tables.values()
     sql = query.strip().rstrip(";")
-    names = next(ask(path, f"SELECT * FROM ({sql}) AS asked LIMIT 0", 1)).schema.names
+    if ask is _postgres:  # which does all the work before it answers
+        names = next(ask(path, f"SELECT * FROM ({sql}\n) AS asked LIMIT 0", 1)).schema.names
+    else:
+        names = list(_names(path, sql, path.stat().st_mtime_ns))
     return names, lambda rows: (batch for batch in ask(path, sql, rows) if batch.num_rows)
+
+
+@lru_cache(maxsize=64)
+def _names(path: Path, sql: str, changed: int) -> tuple[str, ...]:
+    """The columns that a query gives: in brackets, those that a join has twice are renamed."""
+    return tuple(next(_engine(path)[0](path, sql, 1)).schema.names)
 
 
 def is_duckdb(path: Path) -> bool:
@@ -176,17 +194,34 @@ def _duckdb(path: Path, sql: str, rows: int) -> RecordBatches:
 
 
 def _sqlite(path: Path, sql: str, rows: int) -> RecordBatches:
-    """The same; types are those of the cells, since SQLite's columns have none."""
+    """The same; types are those of all cells, since SQLite's columns have none."""
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
             found = database.execute(sql)
             names = [column[0] for column in found.description or ()]
             yield pa.RecordBatch.from_arrays([pa.array([], pa.null())] * len(names), names=names)
-            while cells := found.fetchmany(min(rows, 1 << 30)):
-                arrays = [array_of(column) for column in zip(*cells, strict=True)]
+            columns = [f"c{i}" for i in range(len(names))]
+            asked = f"WITH asked({', '.join(columns)}) AS ({sql}\n)"
+            each = ", ".join(f"group_concat(DISTINCT typeof({one}))" for one in columns)
+            kinds = database.execute(f"{asked} SELECT {each} FROM asked").fetchone()
+            while cells := found.fetchmany(min(rows, ROWS_PER_READ)):
+                pairs = zip(zip(*cells, strict=True), kinds, strict=True)
+                arrays = [_sqlite_column(*pair) for pair in pairs]
                 yield pa.RecordBatch.from_arrays(arrays, names=names)
     except sqlite3.Error as error:
         raise InputError(f"{path}: {_first_line(error)}") from None
+
+
+def _sqlite_column(cells: Sequence[Any], kinds: str) -> pa.Array:
+    """Cells in the type that holds all of their column, of these `kinds`; mixed ones as text."""
+    own = {*kinds.split(",")} - {"null"}
+    if own == {"integer"}:
+        return pa.array(cells, pa.int64())
+    if own == {"blob"}:
+        return pa.array(cells, pa.binary())
+    if own and own <= {"integer", "real"}:
+        return pa.array([None if c is None else float(c) for c in cells], pa.float64())
+    return pa.array([c if isinstance(c, str | None) else spell(c) for c in cells], pa.string())
 
 
 def _postgres(path: Path, sql: str, rows: int) -> RecordBatches:

@@ -62,7 +62,8 @@ def check_binary(
 
     `missing` says what a missing value means where it is allowed; None refuses it.
     """
-    whole = isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "bui"
+    # A masked array is not as it looks: what its mask hides is missing.
+    whole = type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "bui"
     if whole and ((values == 0) | (values == 1)).all():  # the usual case, without pandas
         return np.asarray(values, dtype=np.float64)
     series = as_series(values, name)
@@ -331,15 +332,17 @@ def check_learnable(
     tested_name: str,
     weight: np.ndarray | None = None,
     weight_name: str = "weight",
+    *,
+    labels: pd.Index | None = None,
 ) -> None:
     """Somebody was tested, and the tested who count hold both classes."""
     if weight is not None and tested.any():
         counted = tested & (weight > 0)
         if len(np.unique(y_obs[counted])) < len(np.unique(y_obs[tested])):
             raise InputError(
-                f"The weight {weight_name!r} is 0 in {rows_text(tested & (weight == 0))} that were "
-                f"tested, and those left do not hold both classes of {label!r}. Rows without "
-                "weight teach nothing."
+                f"The weight {weight_name!r} is 0 in {rows_text(tested & (weight == 0), labels)} "
+                f"that were tested, and those left do not hold both classes of {label!r}. Rows "
+                "without weight teach nothing."
             )
     n, looked = len(y_obs), int(tested.sum())
     if looked == 0:

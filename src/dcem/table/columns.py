@@ -118,7 +118,7 @@ def guess_kind(
         return Guess("unknown", 0.0, 0, None, f"{column.type} values cannot be read")
     if values.is_date(column):
         clock = dates.TIMES[1] if pa.types.is_time(column.type) else None
-        return _guess_date(name, dates.days(column, None), clock, "")
+        return _guess_date(name, dates.days(column, None, missing), clock, "")
     if not (is_category or keep) and (free := _free_text(column, missing)) is not None:
         return free
     if not is_category:
@@ -292,9 +292,9 @@ def _guess_number(
         read = dates.days_of(text(), dates.COMPACT)[0]
         return _guess_date(name, read, dates.COMPACT, "read as YYYYMMDD")
     if len(found) == 1:  # the one value tells nothing, that it is missing may
-        level = values.spell(float(found[0]))
-        encoding = Encoding(name, "category", (level,), missing=True, from_numbers=True)
-        return Guess("category", share, 1, encoding, note)
+        level = values.Coded(np.where(absent, -1, 0), (values.spell(float(found[0])),))
+        one = _guess_codes(name, level, person)
+        return replace(one, note="; ".join(filter(None, [note, one.note])))
     if whole and not keep and _names_rows(name, n, len(present), found):
         return Guess("identifier", share, len(found), None, _IDENTIFIER)
     if whole and 2 < len(found) <= MOST_CODES and CODE_NAME.search(name):

@@ -61,6 +61,8 @@ class Layout:
         The names of the columns of the table, some of them perhaps several times.
     must_be_empty
         Fields after the last delimiter of every row; nothing may stand there.
+    has_rows
+        Whether anything follows the header.
     has_long_cells
         Whether a quoted cell seems to go on over the end of a line.
     has_decimal_commas
@@ -78,6 +80,7 @@ class Layout:
     fields: tuple[str, ...]
     header: tuple[str, ...]
     must_be_empty: tuple[str, ...]
+    has_rows: bool
     has_long_cells: bool
     has_decimal_commas: bool
     has_thousands_points: bool
@@ -121,7 +124,8 @@ def _layout(path: Path, changed: int, size: int) -> Layout:
                 f"The rows of {path.name} have one field more than the header has names. The first "
                 "is taken as the row's own name and left out."
             )
-    commas = delimiter != "," and _decimal_commas(rows)
+    commas, points = (_has_decimals(rows, mark) for mark in (",", r"\."))
+    doubtful = commas == points  # then a semicolon tells: where commas are decimal, it parts fields
     # The header is as many lines as its quoted names have line breaks, and one.
     skip = start + 1 + sum(name.count("\n") for name in header)
     return Layout(
@@ -131,9 +135,10 @@ def _layout(path: Path, changed: int, size: int) -> Layout:
         tuple(fields),
         tuple(header),
         tuple(empty),
+        bool(rows),
         has_long_cells,
-        delimiter == ";" or commas,
-        commas,
+        delimiter == ";" if doubtful else commas and delimiter != ",",
+        commas and not points,
         tuple(notes),
     )
 
@@ -144,12 +149,11 @@ def _is_padded(header: Sequence[str]) -> bool:
     return len(header) > 1 and (before or all(name.endswith(" ") for name in header[:-1]))
 
 
-def _decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether rows hold `3,5` and never `3.5`; of `1,234` and of `1.234` nobody knows."""
-    cells = [cell.strip() for row in rows for cell in row]
-    written = r"[-+]?(?:0+{0}\d+|(?:\d{{1,3}}(?:[\s'’]\d{{3}})+|\d+){0}(?:\d{{1,2}}|\d{{4,}}))"
-    commas = any(re.fullmatch(written.format(","), cell) for cell in cells)
-    return commas and not any(re.fullmatch(written.format(r"\."), cell) for cell in cells)
+def _has_decimals(rows: Sequence[Sequence[str]], mark: str) -> bool:
+    """Whether rows hold `3,5`, if a comma is the mark; of `1,234` nobody knows."""
+    whole = r"(?:\d{1,3}(?:[\s'’]\d{3})+|\d+)"
+    written = re.compile(rf"[-+]?(?:0+{mark}\d+|{whole}{mark}(?:\d{{1,2}}|\d{{4,}}))")
+    return any(written.fullmatch(cell.strip()) for row in rows for cell in row)
 
 
 def _free(name: str, taken: Sequence[str]) -> str:
@@ -163,8 +167,12 @@ def _name_rows(first: list[str]) -> bool:
     return len(set(first)) == len(first) and not any(field.isdecimal() for field in first)
 
 
+def _is_packed(path: Path) -> bool:
+    return path.name.lower().endswith(".gz")
+
+
 def _opened(path: Path) -> Any:
-    return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")
+    return gzip.open(path, "rb") if _is_packed(path) else path.open("rb")
 
 
 def _scan(path: Path) -> tuple[str, bool]:
@@ -276,7 +284,8 @@ def stored_csv(path: Path) -> Stored:
     layout = _layout(path, about.st_mtime_ns, about.st_size)
 
     def batches(columns: list[str] | None, *_: object) -> Iterator[pa.RecordBatch]:
-        return _rows(path, layout, unique_names(layout.header) if columns is None else columns)
+        wanted = unique_names(layout.header) if columns is None else columns
+        return _rows(path, layout, wanted) if layout.has_rows else iter(())
 
     return Stored(list(layout.header), batches, layout.notes)
 
@@ -289,7 +298,7 @@ def _rows(path: Path, layout: Layout, columns: list[str]) -> Iterator[pa.RecordB
 
     def opened(*, use_threads: bool) -> Iterator[pa.RecordBatch]:
         yield from arrow.open_csv(
-            path,
+            pa.input_stream(path, compression="gzip" if _is_packed(path) else None),
             read_options=arrow.ReadOptions(
                 use_threads=use_threads,
                 block_size=BLOCK,
@@ -333,13 +342,14 @@ def _refuse_swallowed(batch: pa.RecordBatch, layout: Layout) -> None:
         column = batch.column(name)
         long = column.filter(pc.match_substring(column, "\n")).to_pylist()
         for cell in long:
-            breaks, marks = cell.count("\n"), cell.count(layout.delimiter)
-            if between and marks >= breaks * between:
+            # blank lines, and what follows the last line break, are not rows
+            below = sum(not line.isspace() for line in io.StringIO(cell)) - 1
+            if between and below > 0 and cell.count(layout.delimiter) >= below * between:
                 shown = name or "(no name)"
                 raise InputError(
-                    f"a cell of column {shown!r} holds {breaks} line breaks and as many delimiters "
-                    "as whole rows have: a quote that is never closed seems to have swallowed "
-                    "them. Remove single quotation marks, or double them."
+                    f"a cell of column {shown!r} holds {counted(below + 1, 'line')} and as many "
+                    "delimiters as whole rows have: a quote that is never closed seems to have "
+                    "swallowed them. Remove single quotation marks, or double them."
                 )
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dcem.table.values import NOT_A_NUMBER, Coded, coded, is_date, unread
+from dcem.table.values import NOT_A_NUMBER, Coded, coded, is_date, unread, whole
 
 # Where two of one shape fit equally well, the earlier is taken.
 DATES = (
@@ -52,6 +52,7 @@ SAMPLE = 200
 LONGEST = 60  # characters that a date may have
 _CLOCK = re.compile(r"\d{1,2}:\d\d(:\d\d(\.\d+)?)?( ?[AaPp][Mm])?")
 _STARTS_ISO = re.compile(r"\d{4}-?\d\d")
+_ISO_CLOCK = re.compile(r"\d[T ]\d")  # between a date and its time of day
 _ZONE = re.compile(r":\d\d(?:\.\d+)?(?: ?[AaPp][Mm])? ?(?![AP]M$)([A-Z]{1,5})$")  # after a time
 _NAMED = re.compile(r"(.*) ([A-Z]{2,5})")  # a format whose dates end in the name of a zone
 UNIVERSAL = ("UTC", "GMT", "Z")
@@ -62,23 +63,36 @@ _DATE_NAME = re.compile(r"(?:^|_)(?:date|datum|fecha|dob)(?:_|$)")
 SECONDS_PER_DAY = 86_400.0
 
 
-def date_format(values: Sequence[str]) -> str | None:
-    """The format in which nearly all values are dates, or times of day; None if there is none."""
+def date_format(values: Sequence[str], like: str | None = None) -> str | None:
+    """The format in which nearly all values are dates, or times of day; None if there is none.
+
+    Of two that fit equally well the one with day and month in the order of `like` is taken.
+    """
     given = [value for value in values if value.casefold() not in NOT_A_NUMBER]
-    few = given[:: max(1, len(given) // SAMPLE)]
+    few = _some(given)
     if not few or max(map(len, few)) > LONGEST:
         return None
     if zones := _zones(few):
         zones |= _zones(given)
-        return _with_zone(given, zones.pop()) if len(zones) == 1 else None
+        return _with_zone(given, zones.pop(), like) if len(zones) == 1 else None
     shape = Counter(map(_shape, few)).most_common(1)[0][0]
-    known = [*_by_shape().get(shape, ()), *[ISO] * bool(_STARTS_ISO.match(few[0]))]
-    likely = [one for one in known if _share_dated(few, one) >= SHARE - 0.05]
+    likely = [one for one in _fitting(shape, few[0]) if _share_dated(few, one) >= SHARE - 0.05]
     shares = {one: _share_dated(given, one) for one in likely}
-    best = max(shares, key=lambda one: shares[one], default=None)
+    order = (like or "")[: len("%d/%m")]
+    best = max(shares, key=lambda one: (shares[one], one.startswith(order)), default=None)
     if best is None or shares[best] < SHARE or (is_time(best) and not _are_times(given)):
         return None
     return best
+
+
+def _some(values: Sequence[str]) -> Sequence[str]:
+    """About `SAMPLE` of the values, from all over."""
+    return values[:: max(1, len(values) // SAMPLE)]
+
+
+def _fitting(shape: str, example: str) -> list[str]:
+    """The formats that dates of this shape, such as the example, may have."""
+    return [*_by_shape().get(shape, ()), *[ISO] * bool(_STARTS_ISO.match(example))]
 
 
 def _zones(values: Sequence[str]) -> set[str]:
@@ -93,8 +107,8 @@ def _zones(values: Sequence[str]) -> set[str]:
     return {"UTC" if zone in UNIVERSAL else zone for zone in found}
 
 
-def _with_zone(values: Sequence[str], zone: str) -> str | None:
-    base = date_format(_without_zone(values, zone))
+def _with_zone(values: Sequence[str], zone: str, like: str | None = None) -> str | None:
+    base = date_format(_without_zone(values, zone), like)
     return None if base is None or is_time(base) else f"{base} {zone}"
 
 
@@ -107,8 +121,7 @@ def _without_zone(values: Sequence[str], zone: str) -> list[str]:
 
 def zones_note(values: Sequence[str]) -> str:
     """What to say of dates that are not read since they name several time zones, or nothing."""
-    few = values[:: max(1, len(values) // SAMPLE)]
-    zones = sorted(_zones(few) and _zones(values))
+    zones = sorted(_zones(_some(values)) and _zones(values))
     of_first = [value for value in values if zones and _zones([value]) == {zones[0]}]
     if len(zones) < 2 or _with_zone(of_first, zones[0]) is None:
         return ""
@@ -120,7 +133,7 @@ def zones_note(values: Sequence[str]) -> str:
 
 def forms_note(values: Sequence[str]) -> str:
     """What to say of dates that are not read since they are written in several ways, or nothing."""
-    few = values[:: max(1, len(values) // SAMPLE)]
+    few = _some(values)
     if max(map(len, few), default=0) > LONGEST:
         return ""
     alike: dict[str, list[str]] = {}
@@ -129,8 +142,7 @@ def forms_note(values: Sequence[str]) -> str:
     first: dict[str, str] = {}  # a format and a date in it
     unread = 0
     for shape, left in alike.items():
-        known = [one for one in _by_shape().get(shape, ()) if not is_time(one)]
-        known += [ISO] * bool(_STARTS_ISO.match(left[0]))
+        known = [one for one in _fitting(shape, left[0]) if not is_time(one)]
         while known and left:
             shares = {one: _share_dated(left, one) for one in known}
             best = max(shares, key=lambda one: shares[one])
@@ -227,25 +239,26 @@ def day_numbers_note(name: str, found: np.ndarray) -> str:
     return f"looks like the days of a spreadsheet ({first} is {day}): read as numbers, not as dates"
 
 
-def end_of(written: str) -> float:
-    """When a date, week, month or quarter is over, in days since 1970; NaN if it is none.
+def end_of(written: str, like: str | None = None) -> float:
+    """The last second of a date, week, month or quarter, in days since 1970; NaN if it is none.
 
-    One with a time of day is over at once.
+    One with a time of day ends at once. Whether day or month comes first is as in a column of the
+    format `like`, where both are possible.
     """
-    known = date_format([written])
+    known = date_format([written], like)
     if known is None or is_time(known):
         return np.nan
-    first = days_of(coded(pa.chunked_array([[written]])), known)[0][0]
-    if ":" in written or np.isnan(first):
+    first = _day(written, known)
+    clock = _ISO_CLOCK.search(written) if known.startswith(ISO) else re.search("%[HI]", known)
+    if clock or np.isnan(first):
         return first
-    if known in WEEKS:
-        return first + 7
     is_month = known in MONTHS_ALONE or (known == ISO and len(written) <= len("2021-04"))
     months = 3 if known in QUARTERS else int(is_month)
-    if not months:
-        return first + 1
-    begins = np.datetime64(int(first), "D").astype("datetime64[M]")
-    return float((begins + months).astype("datetime64[D]").astype(int))
+    over = first + (7 if known in WEEKS else 1)
+    if months:
+        begins = np.datetime64(int(first), "D").astype("datetime64[M]")
+        over = float((begins + months).astype("datetime64[D]").astype(int))
+    return over - 1 / SECONDS_PER_DAY
 
 
 def days(column: pa.ChunkedArray, known: str | None, missing: Collection[str] = ()) -> np.ndarray:
@@ -261,9 +274,30 @@ def days_and_unread(
         is_clock = pa.types.is_time(column.type)
         kind = pa.time64("us") if is_clock else pa.timestamp("us")
         stamps = column.cast(kind, safe=False).cast(pa.int64()).cast(pa.float64(), safe=False)
-        in_days = np.asarray(stamps.to_numpy() / (1e6 * SECONDS_PER_DAY))
-        return (24 * in_days if is_clock else in_days), 0
+        found = stamps.to_numpy() / (1e6 * SECONDS_PER_DAY) * (24 if is_clock else 1)
+        marks = [_mark(text, is_clock) for text in missing]
+        return np.where(np.isin(found.round(6), np.round(marks, 6)), np.nan, found), 0
     return days_of(coded(column, missing), known or ISO)
+
+
+def _mark(text: str, is_clock: bool) -> float:
+    """What stands for a missing value, as a day or, of a clock, in hours; NaN if it is neither."""
+    fitting = (one for one in _fitting(_shape(text), text) if is_time(one) == is_clock)
+    return next((day for one in fitting if not np.isnan(day := _day(text, one))), np.nan)
+
+
+def _day(text: str, known: str) -> float:
+    return float(days_of(Coded(np.zeros(1, np.int64), (text,)), known)[0][0])
+
+
+def day_words(day: float) -> str:
+    """A number of days since 1 January 1970 as the day that it is."""
+    return str(np.datetime64(int(np.floor(day)), "D"))
+
+
+def month_words(day: float) -> str:
+    """The same as the month that it lies in."""
+    return day_words(day).rpartition("-")[0]
 
 
 def days_of(text: Coded, known: str) -> tuple[np.ndarray, int]:
@@ -283,6 +317,8 @@ def _dates(values: Sequence[str], known: str) -> pd.Series:
         values = [_WORD.sub(_in_english, value) for value in values]
     elif known in WEEKS:
         known, values = f"{known}-%u", [f"{value}-1" for value in values]
+    elif known == COMPACT:
+        values = [whole(value) for value in values]
     elif known in QUARTERS:
         known, values = known.replace("%q", "%m"), [_QUARTER.sub(_month, one) for one in values]
     text = pd.Series(list(values), dtype=object)

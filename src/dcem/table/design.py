@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from dcem.table import outcome, values
@@ -29,24 +30,30 @@ def list_given(roles: Roles, columns: Sequence[str]) -> Path | None:
     return Path(given) if given and given not in columns and Path(given).is_file() else None
 
 
-def probabilities(path: Path, table: pa.Table, roles: Roles, tested: np.ndarray) -> np.ndarray:
-    """The probability of each row's test `[n]`: that of the list, 1 for rows that are not on it."""
+def probabilities(
+    path: Path, table: pa.Table, roles: Roles, tested: np.ndarray, row: pd.Index
+) -> np.ndarray:
+    """The probability of each row's test `[n]`: that of the list, 1 for rows that are not on it.
+
+    Asked are the rows `[n]` of the table, who were `tested [n]` or not; the list is about all.
+    """
     listed = reading.read_whole(path)
     require_columns(listed.column_names, (ROW, PROBABILITY), f"{path}: the list")
     place = _places(table, listed, roles, path)
     found = np.ones(table.num_rows)
     found[place] = np.minimum(values.numbers(listed.column(PROBABILITY)), CERTAIN)
-    absent = ~tested & (found == 1)
+    absent = ~tested & (found[row] == 1)
     if absent.any():
         raise InputError(
-            f"{path} does not list {rows_text(absent)}, which are untested: nobody knows "
+            f"{path} does not list {rows_text(absent, row)}, which are untested: nobody knows "
             "how likely they were to be tested. Take the table that the list was made for."
         )
     if DRAWN in listed.column_names:
         text = values.coded(listed.column(DRAWN))
-        drawn = text.take(values.yes_no(text.values), 0) == 1
-        _mention_departures(tested[place], drawn, path)
-    return found
+        drawn = pd.Series(text.take(values.yes_no(text.values), 0) == 1, place)
+        asked = np.isin(row, place)
+        _mention_departures(tested[asked], drawn.loc[row[asked]].to_numpy(), path)
+    return found[row]
 
 
 def _places(table: pa.Table, listed: pa.Table, roles: Roles, given: Path) -> np.ndarray:

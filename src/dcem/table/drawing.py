@@ -10,7 +10,6 @@ are blocks of its rows (`blocks_of`).
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dcem.table.formats import in_batches
 from dcem.table.messages import InputError
 from dcem.table.read import read_batches, read_header, read_whole
 
@@ -40,6 +38,8 @@ class Draw:
     ----------
     numbers
         Of each row that was drawn `[n]`.
+    rows
+        Their positions in the table `[n]`.
     share
         Rows with a number below it were drawn.
     seed
@@ -47,6 +47,7 @@ class Draw:
     """
 
     numbers: np.ndarray
+    rows: np.ndarray
     share: float
     seed: int
 
@@ -62,34 +63,35 @@ def read_some(
     """
     header = read_header(path, query)
     by = by if by in header else None
-    parts: list[tuple[pa.RecordBatch, np.ndarray]] = []
-    size = BATCH if in_batches(path) else sys.maxsize
+    parts: list[tuple[pa.RecordBatch, np.ndarray, np.ndarray]] = []
     share, seen, kept = 1.0, 0, 0
-    for batch in read_batches(path, verbatim=header, rows=size, query=query):
-        drawn = batch, numbers_of(batch, by, seed, seen)
+    for batch in read_batches(path, verbatim=header, rows=BATCH, query=query):
+        place = np.arange(seen, seen + batch.num_rows)
+        drawn = batch, numbers_of(batch, by, seed, seen), place
         seen += batch.num_rows
         parts.append(drawn if share == 1 else _below(share, *drawn))
         kept += parts[-1][0].num_rows
         if kept > SLACK * most:
             share = most / seen
             parts = [_below(share, *part) for part in parts]
-            kept = sum(rows.num_rows for rows, _ in parts)
+            kept = sum(rows.num_rows for rows, *_ in parts)
     if not parts:
         return read_whole(path, query=query), 0, None
     if seen > most:
         share = min(share, most / seen)
         parts = [_below(share, *part) for part in parts]
-    rows = pa.Table.from_batches([rows for rows, _ in parts])
+    batches, numbers, places = zip(*parts, strict=True)
+    table = pa.Table.from_batches(batches)
     if seen <= most:
-        return rows, seen, None
-    return rows, seen, Draw(np.concatenate([numbers for _, numbers in parts]), share, seed)
+        return table, seen, None
+    return table, seen, Draw(np.concatenate(numbers), np.concatenate(places), share, seed)
 
 
 def _below(
-    share: float, rows: pa.RecordBatch, numbers: np.ndarray
-) -> tuple[pa.RecordBatch, np.ndarray]:
+    share: float, rows: pa.RecordBatch, numbers: np.ndarray, places: np.ndarray
+) -> tuple[pa.RecordBatch, np.ndarray, np.ndarray]:
     drawn = numbers < share
-    return rows.filter(pa.array(drawn)), numbers[drawn]
+    return rows.filter(pa.array(drawn)), numbers[drawn], places[drawn]
 
 
 def numbers_of(batch: Any, by: str | None, seed: int, start: int) -> np.ndarray:

@@ -20,7 +20,6 @@ import numpy as np
 import pyarrow as pa
 
 from dcem.table import dates, values
-from dcem.table.messages import InputError
 from dcem.table.read import as_arrow
 from dcem.table.roles import missing_in
 from dcem.text import counted, percent
@@ -45,7 +44,7 @@ class Encoding:
     other, missing
         Of a category: whether rarer levels, and missing values, have an indicator.
     from_numbers
-        Of a category: whether its levels are numbers, so that "3.0" is the level "3".
+        Of a category: whether its levels are numbers, so that "3.0" and "$3" are the level "3".
     date_format
         Of a date or a time that is stored as text, or as a number.
     """
@@ -91,13 +90,13 @@ class Encoding:
         return unread
 
     def _indicators(self, text: values.Coded, out: np.ndarray) -> int:
-        place = {level: i for i, level in enumerate(self.levels)}
         n_marks = len(self.levels) + self.other + self.missing
         nowhere = n_marks  # a level that has no indicator: all of them stay 0
         rest = len(self.levels) if self.other else nowhere
         absent = n_marks - 1 if self.missing else nowhere
-        found = [values.whole(v) for v in text.values] if self.from_numbers else text.values
-        marks = text.take(np.array([place.get(v, rest) for v in found], np.int64), absent)
+        places = self._places(text.values, absent)
+        codes = [rest if place is None else place for place in places]
+        marks = text.take(np.array(codes, np.int64), absent)
         if self.is_single:
             out[:, 0] = marks == 1
             unknown = marks == nowhere
@@ -106,8 +105,21 @@ class Encoding:
         else:
             table = np.vstack([np.eye(n_marks), np.zeros(n_marks)]).astype(out.dtype)
             out[:] = table[marks]
-        strange = [i for i, v in enumerate(found) if v not in place]
+        strange = [i for i, place in enumerate(places) if place is None]
         return int(text.counts()[strange].sum()) if strange else 0
+
+    def _places(self, found: Sequence[str], absent: int) -> list[int | None]:
+        """The place of each value among the levels; `absent` for a word for a missing number."""
+        place = {level: i for i, level in enumerate(self.levels)}
+        if not self.from_numbers:
+            return [place.get(value) for value in found]
+        names = values.number_names(self.levels)  # 1.10 is 1.1, unless both are levels
+        named = {name: i for i, name in enumerate(names) if names.count(name) == 1}
+        place |= {
+            v: absent for v in found if v.casefold() in values.NOT_A_NUMBER and v not in place
+        }
+        pairs = zip(found, values.number_names(found), strict=True)
+        return [place.get(value, named.get(name)) for value, name in pairs]
 
 
 @dataclass(frozen=True)
@@ -148,11 +160,7 @@ class Encoder:
         """`transform`, and how many cells of each raw column could not be read `[columns]`."""
         table = as_arrow(table, self.columns)
         for name, column in zip(table.column_names, table.columns, strict=True):
-            if not values.is_known(column):
-                raise InputError(
-                    f"Column {name!r} is of the type {column.type}, which cannot be read. Allowed: "
-                    "text, numbers, booleans, dates."
-                )
+            values.require_known(column, name)
         out = np.empty((table.num_rows, len(self.feature_names)), dtype)
         unread = np.zeros(len(self.encodings), np.int64)
         for first in range(0, table.num_rows, BLOCK):

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 
 from dcem.extras import extra_needed
-from dcem.table.addresses import DATABASES, ROWS_PER_READ, answer, is_duckdb, tables_in
+from dcem.table.addresses import DATABASES, ROWS_PER_READ, answer, tables_in
 from dcem.table.messages import InputError, did_you_mean, quoted
-from dcem.table.values import array_of, spell
+from dcem.table.values import array_of, is_text_type, spell
 
 PARQUET = ".parquet"
 ARROW = (".arrow", ".feather", ".ipc")
@@ -35,6 +36,7 @@ STATISTICS = {  # suffix -> function of pyreadstat
 }
 SUFFIXES = (PARQUET, *ARROW, *BOOKS, *STATISTICS, *DATABASES)
 BUFFER = 1 << 18  # bytes of a column of a Parquet file that are read ahead
+NO_KEY = "__HIVE_DEFAULT_PARTITION__"  # a subfolder `ward=...` of rows without a ward
 
 ReadBatches = Callable[[list[str] | None, int, Collection[str]], Iterator[pa.RecordBatch]]
 
@@ -63,23 +65,15 @@ def unique_names(names: Sequence[str]) -> list[str]:
     >>> unique_names(["x", "y", "x"])
     ['x', 'y', 'x (2)']
     """
-    found: list[str] = []
-    given = set(names)
+    found: dict[str, None] = {}  # in their order
+    given, again = set(names), Counter[str]()
     for name in names:
-        new, number = name, 1
-        while new in found or (number > 1 and new in given):
-            number += 1
-            new = f"{name} ({number})"
-        found.append(new)
-    return found
-
-
-def in_batches(path: Path) -> bool:
-    """Whether a file is read batch by batch; SQLite tells the types of columns at its end alone."""
-    suffix = path.suffix.lower()
-    if path.is_dir() or suffix not in (*BOOKS, *STATISTICS, *DATABASES):
-        return True
-    return suffix in DATABASES and is_duckdb(path)
+        new = name
+        while new in found or (new != name and new in given):
+            again[name] += 1
+            new = f"{name} ({again[name] + 1})"
+        found[new] = None
+    return list(found)
 
 
 def stored(path: Path, query: str | None = None) -> Stored:
@@ -172,37 +166,30 @@ def _folder(folder: Path, only: str | None, files: tuple[Path, ...], changed: in
 
     `only` is the one whose rows are read; it has the columns and types of all.
     """
-    import pyarrow.dataset as ds
-    import pyarrow.fs
-    import pyarrow.parquet
-
     if not files:
         raise InputError(f"{folder}: a folder without .parquet files.")
     if only is not None and folder / only not in files:
         raise InputError(f"{folder} has no file {only!r}.")
-    factory = ds.FileSystemDatasetFactory(
-        pyarrow.fs.LocalFileSystem(),
-        [str(file) for file in files],
-        ds.ParquetFileFormat(),
-        ds.FileSystemFactoryOptions(
-            partition_base_dir=str(folder), partitioning=ds.HivePartitioning.discover()
-        ),
-    )
     # All files are asked: a number that is whole in one of them may not be in the next.
     schemas = [_schema(file) for file in files]
-    found = factory.inspect(fragments=1)
-    named = pa.schema([field for field in found if field.name not in schemas[0].names])
-    schema = _common([*schemas, named])
-    dataset = factory.finish(schema)
+    keys = {file: _keys(file.relative_to(folder)) for file in files}
+    stored = {name for schema in schemas for name in schema.names}
+    told = {name: pa.string() for own in keys.values() for name in own if name not in stored}
+    schema = _common([*schemas, pa.schema(told)])
 
     def batches(columns: list[str] | None, rows: int, *_: object) -> Iterator[pa.RecordBatch]:
         wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
-        for fragment in dataset.get_fragments():  # in order, and one file at a time
-            if only is None or Path(fragment.path) == folder / only:
-                keys = ds.get_partition_keys(fragment.partition_expression)
-                yield from _part(fragment.path, wanted, keys, rows)
+        for file in files:
+            if only is None or file == folder / only:
+                yield from _part(file, wanted, keys[file], rows)
 
     return Stored(schema.names, batches)
+
+
+def _keys(path: Path) -> dict[str, str | None]:
+    """What the subfolders on the way to a file tell, as text: `site=007` is not `site=7`."""
+    pairs = (part.partition("=") for part in path.parts[:-1] if "=" in part)
+    return {name: None if text == NO_KEY else unquote(text) for name, _, text in pairs}
 
 
 def _schema(file: Path) -> pa.Schema:
@@ -222,7 +209,9 @@ def _common(schemas: Sequence[pa.Schema]) -> pa.Schema:
     text = {
         name
         for name, found in kinds.items()
-        if len(found) > 1 and any(map(_is_text, found)) and not any(map(pa.types.is_nested, found))
+        if len(found) > 1
+        and any(map(is_text_type, found))
+        and not any(map(pa.types.is_nested, found))
     }
     plain = [
         pa.schema([pa.field(f.name, pa.string()) if f.name in text else f for f in schema])
@@ -231,15 +220,8 @@ def _common(schemas: Sequence[pa.Schema]) -> pa.Schema:
     return pa.unify_schemas(plain, promote_options="permissive")
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
-
-
 def _part(
-    path: str, wanted: pa.Schema, keys: dict[str, Any], rows: int
+    path: Path, wanted: pa.Schema, keys: dict[str, str | None], rows: int
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one file of a folder, with the columns of all and those its path tells (`keys`).
 
@@ -249,13 +231,15 @@ def _part(
 
     with pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER) as file:
         own = file.schema_arrow.names
-        stored = [name for name in wanted.names if name in own and name not in keys]
+        stored = [name for name in wanted.names if name in own]
         for batch in file.iter_batches(min(rows, ROWS_PER_READ), columns=stored or own[:1]):
             n = batch.num_rows
             arrays = [
                 batch.column(field.name).cast(field.type)
                 if field.name in stored
-                else pa.repeat(pa.scalar(keys.get(field.name), field.type), n)
+                else pa.nulls(n, field.type)
+                if (key := keys.get(field.name)) is None
+                else pa.repeat(pa.scalar(key).cast(field.type), n)
                 for field in wanted
             ]
             yield pa.RecordBatch.from_arrays(arrays, schema=wanted)

@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from dcem.table.messages import InputError, readable, rows_text
+from dcem.table.values import Coded
 
 _PANDAS = (pd.DataFrame, pd.Series)
 
@@ -34,13 +35,18 @@ def as_table(frame: Any) -> pa.Table:
         if is_arrow(frame):
             return pa.table(frame)
         known = nw.from_native(frame)
-    except (TypeError, pa.ArrowInvalid):  # the second of a single column
+        return (known.collect("pyarrow") if isinstance(known, nw.LazyFrame) else known).to_arrow()
+    except (TypeError, pa.ArrowException) as error:
+        if hasattr(type(frame), "columns"):
+            raise InputError(
+                f"A column of the frame is of a type that Arrow does not know ({error}). Cast it, "
+                "for example to text."
+            ) from None
         raise InputError(
             f"Expected a frame (pandas, polars, Arrow, DuckDB or another one that narwhals knows), "
             f"got {type(frame).__name__}. For arrays there is SelectiveLabels.from_arrays, for "
             "files read_table."
         ) from None
-    return (known.collect("pyarrow") if isinstance(known, nw.LazyFrame) else known).to_arrow()
 
 
 def is_arrow(values: Any) -> bool:
@@ -82,16 +88,22 @@ def check_aligned(parts: Mapping[str, Any]) -> pd.Index | None:
     """All parts (None is skipped) have the same rows; returns their labels, if they have any.
 
     pandas objects carry an index, and it must be the same in all of them: a table sorted after
-    its label was taken out would otherwise be paired with other people's labels in silence.
+    its label was taken out would otherwise be paired with other people's labels in silence. Each
+    column of a dictionary is a part; what is `Coded` comes from the same table already.
     """
-    sizes = {name: _length(name, part) for name, part in parts.items() if part is not None}
+    each: dict[str, Any] = {}
+    for name, part in parts.items():
+        is_several = isinstance(part, Mapping) and not hasattr(part, "shape")  # nor a sparse matrix
+        each |= {f"{name}[{c!r}]": one for c, one in part.items()} if is_several else {name: part}
+    each = {name: one for name, one in each.items() if not isinstance(one, Coded | None)}
+    sizes = {name: _length(name, part) for name, part in each.items()}
     if len(set(sizes.values())) > 1:
         shown = ", ".join(f"{name!r} has {size}" for name, size in sizes.items())
         raise InputError(
             f"Different numbers of rows: {shown}. Every part needs one entry per row of the table; "
             "take them all from the same rows."
         )
-    indexed = {name: part.index for name, part in parts.items() if isinstance(part, _PANDAS)}
+    indexed = {name: part.index for name, part in each.items() if isinstance(part, _PANDAS)}
     if not indexed:
         return None
     (first, index), *others = indexed.items()

@@ -6,7 +6,7 @@ are names as `values.names` reads them, and several columns are crossed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,11 +40,8 @@ def check_groups(
     by size, all else by name; or `levels`, for a table that must agree with another one even if a
     level is absent from it.
     """
-    if isinstance(values, dict) and not any(isinstance(one, Coded) for one in values.values()):
-        values = pd.DataFrame(values)
-    columns = list(values.items()) if isinstance(values, dict) else _columns(values, name)
     named = []
-    for column, text in columns:
+    for column, text in _columns(values, name):
         text = cells.code_names(text, column)
         _refuse_continuous(text, column, labels)
         _mention_doubtful(text, column)
@@ -136,12 +133,10 @@ def mention_small_groups(group: np.ndarray, group_names: Sequence[str]) -> None:
     sizes = np.bincount(group, minlength=len(group_names))
     small = [group_names[int(g)] for g in np.flatnonzero(sizes < THRESHOLD)]
     if small and len(group_names) > 1:
-        shown = ", ".join(repr(name) for name in small[:5])
-        more = f" and {len(small) - 5} more" if len(small) > 5 else ""
         notice(
-            f"Fewer than {THRESHOLD} rows in group {shown}{more}. They are kept and scored like "
-            "everybody, but nothing about so few people can be estimated by itself; results will "
-            "say so. Merge groups in the table if that makes sense."
+            f"Fewer than {THRESHOLD} rows in group {quoted(small, 5)}. They are kept and scored "
+            "like everybody, but nothing about so few people can be estimated by itself; results "
+            "will say so. Merge groups in the table if that makes sense."
         )
 
 
@@ -171,19 +166,25 @@ def code_batch(columns: dict[str, Coded]) -> tuple[np.ndarray, tuple[str, ...]]:
 
 
 def _columns(values: Any, name: str) -> list[tuple[str, Coded]]:
-    if not isinstance(values, pd.DataFrame):
-        if is_arrow(values) and hasattr(values, "columns"):
-            values = as_frame(values)
-        elif len(shape_of(values)) == 2:
-            values = pd.DataFrame(np.asarray(values))
-            values.columns = [f"{name}[{j}]" for j in range(values.shape[1])]
-        else:
-            series = as_series(values, name)
-            return [(name, order_levels(cells.coded_series(series), series))]
-    if values.shape[1] == 0:
+    """Names and codes of the columns of whatever holds them."""
+    if is_arrow(values) and hasattr(values, "columns"):
+        values = as_frame(values)
+    if isinstance(values, pd.DataFrame | Mapping):  # of a repeated name, both
+        columns = [(str(column), one) for column, one in values.items()]
+    elif len(shape_of(values)) == 2:
+        columns = [(f"{name}[{j}]", one) for j, one in enumerate(np.asanyarray(values).T)]
+    else:
+        columns = [(name, values)]
+    if not columns:
         raise InputError(f"{name!r} has no columns. Leave it out where groups do not matter.")
-    series_of = [(str(c), values.iloc[:, j]) for j, c in enumerate(values.columns)]
-    return [(c, order_levels(cells.coded_series(series), series)) for c, series in series_of]
+    return [(column, _coded(one, column)) for column, one in columns]
+
+
+def _coded(values: Any, name: str) -> Coded:
+    if isinstance(values, Coded):
+        return values
+    series = as_series(values, name)
+    return order_levels(cells.coded_series(series), series)
 
 
 def order_levels(text: Coded, series: pd.Series | None = None) -> Coded:

@@ -19,14 +19,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.known import Stated, Z, concerned, stated_rates
-from dcem.table.messages import InputError
+from dcem.table.messages import InputError, rows_text
 from dcem.text import number, percent
+
+if TYPE_CHECKING:  # a process that trains networks does without it
+    import pandas as pd
 
 SENSITIVITY, SPECIFICITY = "sensitivity", "specificity"
 SPELLING = "a number such as .6, an interval such as .5-.7, `F=.6,M=.8` by group, or a column"
@@ -115,6 +118,11 @@ def evidence(result: np.ndarray, rates: np.ndarray) -> np.ndarray:
     return np.clip(found, -CERTAIN, CERTAIN)
 
 
+def is_per_row(given: Any) -> bool:
+    """Whether a rate is given as one number per row."""
+    return isinstance(given, np.ndarray | list | tuple) or hasattr(given, "to_numpy")
+
+
 def imperfect_test(
     sensitivity: Any,
     specificity: Any,
@@ -124,6 +132,7 @@ def imperfect_test(
     group: np.ndarray,
     group_names: Sequence[str],
     columns: Mapping[str, str] | None = None,
+    labels: pd.Index | None = None,
 ) -> ImperfectTest | None:
     """What is stated of a test, checked against its results; None for a test that never errs.
 
@@ -136,13 +145,15 @@ def imperfect_test(
         The results, as `SelectiveLabels` has them.
     columns
         The names of the columns that rates per row come from.
+    labels
+        What errors call the rows.
     """
     stated: list[Stated] = []
     rates, source = np.ones((len(y_obs), 2)), np.zeros((len(y_obs), 2), np.int64)
     for place, (rate, given) in enumerate(((SENSITIVITY, sensitivity), (SPECIFICITY, specificity))):
         name = (columns or {}).get(rate, "")
-        if name or isinstance(given, np.ndarray | list | tuple) or hasattr(given, "to_numpy"):
-            rates[:, place] = _per_row(rate, given, name, tested, group)
+        if name or is_per_row(given):
+            rates[:, place] = _per_row(rate, given, name, tested, group, labels)
             source[:, place] = len(stated)
             mean = float(rates[tested, place].mean())
             stated.append(Stated(rate, "", mean, (mean, mean), name or "given"))
@@ -162,20 +173,25 @@ def imperfect_test(
     return found
 
 
-def _per_row(rate: str, given: Any, name: str, tested: np.ndarray, group: np.ndarray) -> np.ndarray:
+def _per_row(
+    rate: str,
+    given: Any,
+    name: str,
+    tested: np.ndarray,
+    group: np.ndarray,
+    labels: pd.Index | None,
+) -> np.ndarray:
     """Rates of a column [n]; the untested, who need none, get the mean of their group's tests."""
-    try:
-        values = np.asarray(given, float)
-    except (TypeError, ValueError):
-        raise InputError(f"The test {rate} per row must be numbers between 0 and 1.") from None
+    from dcem.table.checks import to_numbers
+    from dcem.table.frames import as_series
+
+    values, _ = to_numbers(as_series(given, name or f"test_{rate}"))
     of = f"Column {name!r}, the test {rate}," if name else f"The test {rate} per row"
-    if values.shape != tested.shape:
-        raise InputError(f"{of} has {len(values)} values for {len(tested)} rows.")
     bad = tested & ~((values > 0) & (values <= 1))
     if bad.any():
         raise InputError(
-            f"{of} must lie between 0 and 1 for everybody tested; it does not for "
-            f"{int(bad.sum()):,} of them (first: row {int(np.flatnonzero(bad)[0])})."
+            f"{of} must lie between 0 and 1 for everybody tested; it does not in "
+            f"{rows_text(bad, labels)}."
         )
     found = np.where(tested, values, values[tested].mean())
     for code in np.unique(group):

@@ -27,7 +27,6 @@ Z = 1.959964  # of a 95 % interval
 PREVALENCE = "prevalence"
 # "name=rate", and so on: names may hold "=" (`>=65`) and commas (`Ward 3, east`), rates do not
 _OF_GROUP = re.compile(r"([^,].*?)=([^=,]+)(?:,|$)")
-_BY_GROUP = re.compile(f"(?:{_OF_GROUP.pattern})+")
 SPELLING = "a number such as .12, an interval such as .10-.14, or `F=.1,M=.12-.16` by group"
 PREVALENCE_ASSUMPTION = (
     "The stated prevalence is that of the people whom the table represents, and at equal features "
@@ -70,9 +69,11 @@ def stated_rates(
     """
     what = rate if rate == PREVALENCE else f"test {rate}"
     if isinstance(given, str) and "=" in given:
-        if not _BY_GROUP.fullmatch(given):
+        each = [*_OF_GROUP.finditer(given)]
+        ends = [0, *(one.end() for one in each)]
+        if ends != [*(one.start() for one in each), len(given)]:  # something lies between them
             raise InputError(f"The {what} is {given!r}; it should be {spelling}.")
-        given = {name.strip(): value.strip() for name, value in _OF_GROUP.findall(given)}
+        given = {one[1].strip(): one[2].strip() for one in each}
     by_group = given if isinstance(given, Mapping) else {"": given}
     found = [
         Stated(rate, str(name), *_rate_and_interval(what, value, spelling))

@@ -25,12 +25,18 @@ from dcem.table.groups import (
     check_recorded,
     require_group,
 )
-from dcem.table.imperfect import ImperfectTest, imperfect_test
+from dcem.table.imperfect import ImperfectTest, imperfect_test, is_per_row
 from dcem.table.known import Stated, known_prevalence
-from dcem.table.messages import InputError, naming, notice, require_columns, require_unique
+from dcem.table.messages import (
+    POSITION,
+    InputError,
+    naming,
+    notice,
+    require_columns,
+    require_unique,
+)
 from dcem.table.roles import Roles, as_list, assign_roles, check_features_have_no_role
 from dcem.table.times import check_time, numeric
-from dcem.table.values import Coded
 
 # What a row may have besides features, label, tested and group, and how each is checked.
 _PARTS = {
@@ -175,6 +181,7 @@ class SelectiveLabels:
         positives_only: bool = False,
         testing_only: Sequence[str] = (),
         to_learn: bool = True,
+        row: Any = None,
         feature_names: Sequence[str] | None = None,
         group_names: Sequence[str] | None = None,
         names: Mapping[str, str] | None = None,
@@ -218,6 +225,9 @@ class SelectiveLabels:
         to_learn
             Whether both classes must have been seen, and all results be in; not needed where a
             model is only watched.
+        row
+            Positions of the rows in the table they come from [n], if it has others; errors then
+            name rows so.
         feature_names
             If `X` has no column names of its own.
         group_names
@@ -226,15 +236,14 @@ class SelectiveLabels:
             What errors call the roles "label", "tested", "group" and so on.
         """
         parts = dict(zip(_PARTS, (id, time, weight, testing_probability), strict=True))
+        rates = {"sensitivity": test_sensitivity, "specificity": test_specificity}
         values = {"label": y, "tested": tested, "group": group, "decider": decider, **parts}
         called = {**{role: role for role in values}, "label": "y", **(names or {})}
-        if isinstance(group, dict):  # coded already, from the same table
-            del values["group"]
-        if isinstance(decider, Coded):
-            del values["decider"]
-        labels = check_aligned({"X": X, **{called[r]: v for r, v in values.items()}})
+        values |= {f"test_{rate}": given for rate, given in rates.items() if is_per_row(given)}
+        labels = check_aligned({"X": X, **{called.get(r, r): v for r, v in values.items()}})
+        if row is not None:
+            labels = pd.Index(row, name=POSITION)
         table, feature_names = checks.check_features(X, feature_names, labels=labels)
-        rates = {"sensitivity": test_sensitivity, "specificity": test_specificity}
         if positives_only:
             others = {"tested": tested, "testing_probability": testing_probability}
             others |= {"decider": decider, "test_specificity": test_specificity}
@@ -257,7 +266,8 @@ class SelectiveLabels:
         }
         if to_learn and not positives_only:
             named = called["label"], called["tested"]
-            checks.check_learnable(y_obs, looked, *named, checked["weight"], called["weight"])
+            weighted = checked["weight"], called["weight"]
+            checks.check_learnable(y_obs, looked, *named, *weighted, labels=labels)
         checks.warn_limits(table, looked, codes, feature_names, levels, positives_only)
         if reference_group is not None:
             require_group(reference_group, levels, named=group is not None)
@@ -267,7 +277,7 @@ class SelectiveLabels:
         if positives_only:  # being found is a test that everybody had
             seen |= {"y_obs": looked.astype(float), "tested": looked | True}
         columns = {rate: called[f"test_{rate}"] for rate in rates if f"test_{rate}" in called}
-        errs = imperfect_test(**rates, **seen, columns=columns)
+        errs = imperfect_test(**rates, **seen, columns=columns, labels=labels)
         known = known_prevalence(prevalence, **seen, weight=checked["weight"], test=errs)
         require_columns(feature_names, testing_only, "The list of features")
         deciders = None if decider is None else check_deciders(decider, called["decider"])
@@ -281,7 +291,7 @@ class SelectiveLabels:
             group=codes,
             feature_names=feature_names,
             group_names=levels,
-            row=np.arange(len(table)),
+            row=np.arange(len(table)) if row is None else row,
             reference_group=reference_group,
             imperfect_test=errs,
             known_prevalence=known,

@@ -24,13 +24,14 @@ can tell.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import lgamma, log
 from typing import NamedTuple
 
 import numpy as np
 
+from dcem.table.values import spell
 from dcem.text import number, percent
 
 AUC_LIMIT = 0.9
@@ -222,18 +223,27 @@ def _first(names: list[str], chosen: np.ndarray) -> tuple[str, ...]:
     return tuple(names[i] for i in np.flatnonzero(chosen)[:3])
 
 
-def number_cells(values: np.ndarray) -> Cells:
+def _rounded(value: float) -> str:
+    return spell(float(f"{value:.3g}"))
+
+
+def number_cells(
+    values: np.ndarray,
+    written: Callable[[float], str] = spell,
+    roughly: Callable[[float], str] = _rounded,
+) -> Cells:
     """Numbers [n] in cells: each frequent value its own, the others in at most `BINS` bands.
 
     A value is frequent if it has at least one row in `BINS`, or if there are not more than `BINS`
     values in all: 0 and 1 are two cells, and so is a -1 for "not measured" beside measurements.
-    Missing values are a cell of their own, the last.
+    Missing values are a cell of their own, the last. A value is named as it is `written`, the ends
+    of a band `roughly`.
     """
     absent = np.isnan(values)
     present = values[~absent]
     found, codes, counts = np.unique(present, return_inverse=True, return_counts=True)
     frequent = counts >= len(present) / BINS if len(found) > BINS else np.ones(len(found), bool)
-    names = [f"{value:g}" for value in found[frequent]]
+    names = [written(value) for value in found[frequent]]
     single = len(names)
     place = np.cumsum(frequent) - 1  # [distinct]
     rest = present[~frequent[codes]]
@@ -241,9 +251,8 @@ def number_cells(values: np.ndarray) -> Cells:
         edges = np.unique(np.quantile(rest, np.linspace(0, 1, BINS + 1)))
         band = np.clip(np.searchsorted(edges, found, side="right") - 1, 0, max(len(edges) - 2, 0))
         place = np.where(frequent, place, len(names) + band)
-        names += [f"{low:.3g} to {high:.3g}" for low, high in itertools.pairwise(edges)] or [
-            "others"
-        ]
+        bands = [f"{roughly(low)} to {roughly(high)}" for low, high in itertools.pairwise(edges)]
+        names += bands or ["others"]
     out = np.full(len(values), len(names))
     out[~absent] = place[codes]
     return Cells(out, [*names, NO_VALUE], single)

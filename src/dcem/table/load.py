@@ -23,6 +23,7 @@ from dcem.table.frames import as_table
 from dcem.table.labels import SelectiveLabels
 from dcem.table.leaks import Leak
 from dcem.table.messages import (
+    POSITION,
     DataWarning,
     InputError,
     LeakWarning,
@@ -151,12 +152,10 @@ def read_table(
             "wide as all rows would make them. `sample_rows` sets how many are read."
         )
         try:
-            made = _read(table, roles, path, encoder, query, rows)
+            return _read(table, roles, path, encoder, query, rows, draw)
         except InputError as error:
             some = f"({table.num_rows:,} of {rows:,} rows were drawn: `sample_rows` sets how many.)"
             raise InputError(f"{error} {some}") from None
-        kept = _weighted(table, made.roles)  # numbers are of the rows that are in the table
-        return replace(made, draw=replace(draw, numbers=draw.numbers[kept]))
 
 
 def _width(table: pa.Table, roles: Roles) -> int:
@@ -177,6 +176,7 @@ def _read(
     known: Encoder | None,
     query: str | None = None,
     drawn_from: int = 0,
+    draw: Draw | None = None,
 ) -> UserTable:
     drawn = design.list_given(roles, table.column_names)
     if drawn is not None:
@@ -190,17 +190,20 @@ def _read(
     for note in reading.strange_rows(table):
         notice(note)
     _refuse_unreadable(table, roles)
-    table, time = _in_time(_with_weight(table, roles), roles, once=known is not None)
-    tested = outcome.read_tested(table, roles) if roles.tested else None
+    kept, time = _that_count(table, roles, once=known is not None)
+    whole, table = table, table if kept.all() else table.filter(pa.array(kept))
+    draw = draw and replace(draw, numbers=draw.numbers[kept], rows=draw.rows[kept])
+    row = pd.Index(draw.rows if draw else np.flatnonzero(kept), name=POSITION)
+    tested = outcome.read_tested(table, roles, row) if roles.tested else None
     label, roles = outcome.read_label(table.column(roles.label), roles, tested)
     if roles.positives_only:  # of everybody else nothing is known; signs of a leak are of the found
         label = np.where(label == 1, 1.0, 0.0)
     looked = ~np.isnan(label) if tested is None else ~np.isnan(label) & (tested == 1)
     chance = _column_numbers(table, roles.testing_probability, roles)
     if drawn is not None:
-        chance = design.probabilities(drawn, table, roles, looked)
+        chance = design.probabilities(drawn, whole, roles, looked, row)
         roles = replace(roles, testing_probability=drawn.name)
-    truth = outcome.read_truth(table.column(roles.truth), roles) if roles.truth else None
+    truth = outcome.read_truth(table.column(roles.truth), roles, row) if roles.truth else None
     person = _person(table, roles)
     # those of whom it is not known are one more
     people = None if person is None else person.fillna(-1).to_numpy(np.int64) + 1
@@ -245,6 +248,7 @@ def _read(
         **rates | {name: _column_numbers(table, column, roles) for name, column in per_row.items()},
         testing_only=_made_of(roles.testing_only, encoder),
         to_learn=known is None,
+        row=row,
         feature_names=encoder.feature_names,
         names={name: str(getattr(roles, name)) for name in roles.named("column")}
         | per_row
@@ -264,9 +268,8 @@ def _read(
     digest = reading.file_hash(origin, query) if is_kept else reading.frame_hash(table)
     rows, width = table.shape
     source = Source(origin.name if is_file else "frame", rows, width, digest, drawn_from)
-    return UserTable(
-        problem, truth, encoder, columns, roles, source, unread, tuple(found), tuple(attributes)
-    )
+    made = problem, truth, encoder, columns, roles, source, unread
+    return UserTable(*made, tuple(found), tuple(attributes), draw)
 
 
 def _made_of(columns: Sequence[str], encoder: Encoder) -> tuple[str, ...]:
@@ -404,7 +407,8 @@ def _leaks(
             cells = leaks.number_cells(values.numbers(raw, missing))
         elif kind in ("date", "time"):
             days = dates.days(raw, encodings[name].date_format, missing)
-            cells = leaks.number_cells(days)
+            words = (dates.day_words, dates.month_words) if kind == "date" else ()
+            cells = leaks.number_cells(days, *words)
         else:
             text = values.coded(raw, missing)
             cells = leaks.level_cells(text.codes, text.values)
@@ -414,46 +418,40 @@ def _leaks(
     return [replace(one, found_only=roles.positives_only) for one in found]
 
 
-def _with_weight(table: pa.Table, roles: Roles) -> pa.Table:
-    """The rows that count: one of weight 0 teaches nothing, and is nobody where people are counted.
-
-    Rows that are all of weight 0 are kept, to be refused with the other weights that are wrong.
-    """
-    kept = _weighted(table, roles)
-    if kept.all():
-        return table
-    notice(f"{(~kept).sum():,} of {len(kept):,} rows have a weight of 0 and are left out.")
-    return table.filter(pa.array(kept))
-
-
-def _weighted(table: pa.Table, roles: Roles) -> np.ndarray:
-    """Which rows [n] have a weight, or all where none has."""
-    weight = _column_numbers(table, roles.weight, roles)
-    kept = np.ones(table.num_rows, bool) if weight is None else weight != 0
-    return kept if kept.any() else ~kept
-
-
-def _in_time(
+def _that_count(
     table: pa.Table, roles: Roles, once: bool = False
-) -> tuple[pa.Table, np.ndarray | None]:
-    """The rows that count, and the time of each, if there is one; all may be of one, if `once`."""
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Which rows [n] count, and the time of each of them, if there is one.
+
+    A row of weight 0 teaches nothing, and is nobody where people are counted; rows that are all of
+    weight 0 are kept, to be refused with the other weights that are wrong. All may be of one time,
+    if `once`.
+    """
+    weight = _column_numbers(table, roles.weight, roles)
+    kept = np.ones(table.num_rows, bool)
+    if weight is not None and (weight != 0).any():
+        kept = weight != 0
+    if not kept.all():
+        notice(f"{(~kept).sum():,} of {len(kept):,} rows have a weight of 0 and are left out.")
     if roles.time is None:
         if roles.until is not None:
             raise InputError("`until` takes the column with the time of each row: name it `time`.")
-        return table, None
+        return kept, None
     if roles.positives_only:
         raise InputError(
             "Without a record of testing (`positives_only`) nothing is judged along time: leave "
             "out `time`."
         )
-    if once and roles.until is None and len(table.column(roles.time).unique()) == 1:
-        return table, None
-    time = read_time(table.column(roles.time), roles.time, roles.missing_in(roles.time))
+    column = table.column(roles.time).filter(pa.array(kept))
+    if once and roles.until is None and len(column.unique()) == 1:
+        return kept, None
+    time, written = read_time(column, roles.time, roles.missing_in(roles.time))
     if roles.until is None:
-        return table, time
-    kept = in_time(time, roles.until, roles.time)
-    notice(f"{(~kept).sum():,} rows after {roles.until} are left out (`until`).")
-    return table.filter(pa.array(kept)), time[kept]
+        return kept, time
+    early = in_time(time, roles.until, roles.time, written)
+    notice(f"{(~early).sum():,} rows after {roles.until} are left out (`until`).")
+    kept[kept] = early
+    return kept, time[early]
 
 
 def _column_numbers(table: pa.Table, column: str | None, roles: Roles) -> np.ndarray | None:

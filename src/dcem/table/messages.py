@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # at run time nothing heavy: the command line reads the roles
     import pandas as pd
 
 _PACKAGE = str(Path(__file__).parents[1])
+POSITION = "position"
+"""The name of an index that counts the rows of a table from 0, some of which are left out."""
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -154,7 +156,7 @@ def rows_text(bad: np.ndarray, labels: pd.Index | None = None) -> str:
     """
     where = bad.nonzero()[0]
     first = [readable(i if labels is None else labels[i]) for i in where[:5]]
-    what = "first" if labels is None else "first labels"
+    what = "first" if labels is None or labels.name == POSITION else "first labels"
     dots = ", ..." if len(where) > len(first) else ""
     return f"{len(where):,} of {len(bad):,} rows ({what}: {', '.join(first)}{dots})"
 

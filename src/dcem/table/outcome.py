@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from dcem.table import checks, groups, values
@@ -66,7 +67,7 @@ def read_label(
     """The label [n], NaN where nobody looked; and the roles with their values settled.
 
     Labels are equal as numbers where every value is a number (`-9` is `-9.0`), as text otherwise.
-    Of rows that were not `tested` [n] it does not matter what is written there.
+    Of rows that were not `tested` [n] it does not matter what is written there, but for a yes.
     """
     text = values.coded(column, roles.missing_in(roles.label))
     listed_values: dict[str, Any] = {
@@ -84,7 +85,7 @@ def read_label(
             f"Label {roles.label!r} is {quoted(nulls)} in {rows:,} of {len(text.codes):,} rows. "
             "Among numbers that is a missing value: nobody looked there."
         )
-    label = _label(text, roles)
+    label = _label(text, roles, tested)
     if roles.positive and not roles.positives_only:
         everybody = tested is None and not np.isnan(label).any()
         _tell_doubtful(text, (label == 0) & (tested is None or tested == 1), roles, everybody)
@@ -138,8 +139,12 @@ def values_of_no(
     return tuple(text.values[i] for i in np.flatnonzero(people >= THRESHOLD))
 
 
-def _label(text: values.Coded, roles: Roles) -> np.ndarray:
-    """The label [n] of any rows, by settled roles."""
+def _label(text: values.Coded, roles: Roles, tested: np.ndarray | None = None) -> np.ndarray:
+    """The label [n] of any rows, by settled roles.
+
+    What only rows hold that were not `tested` [n] is no result, unless it plainly says yes: then
+    the two contradict each other.
+    """
     numeric = roles.label_is_number
     positive = _equal(text.values, roles.positive, numeric)
     untested = _equal(text.values, roles.untested_value, numeric)
@@ -151,15 +156,19 @@ def _label(text: values.Coded, roles: Roles) -> np.ndarray:
             f"{roles.label!r}. It can mean only one of them."
         )
     observed = [value for value in text.values if value not in untested]
+    if tested is not None:
+        seen = {text.values[i] for i in np.unique(text.codes[(tested == 1) & (text.codes >= 0)])}
+        seen |= {v for v, said in zip(observed, values.yes_no(observed), strict=True) if said == 1}
+        observed = [value for value in observed if value in seen | positive]
     _refuse_near_misses(observed, positive, roles)
     meaning = dict(zip(observed, _meaning(observed, positive, roles.label, roles), strict=True))
     return text.take(np.array([meaning.get(v, np.nan) for v in text.values]), np.nan)
 
 
-def read_tested(table: Any, roles: Roles) -> np.ndarray:
+def read_tested(table: Any, roles: Roles, labels: pd.Index | None = None) -> np.ndarray:
     """Who was tested [n], 0 or 1, by any of the columns that say so; yes and no are understood."""
     return np.max(
-        [_read_tested(_column(table, name), name, roles) for name in roles.tested], axis=0
+        [_read_tested(_column(table, name), name, roles, labels) for name in roles.tested], axis=0
     )
 
 
@@ -168,7 +177,9 @@ def decided(said: Sequence[str]) -> np.ndarray | None:
     return values.yes_or_no([DECIDED.get(value.casefold(), value) for value in said])
 
 
-def _read_tested(column: pa.ChunkedArray, name: str, roles: Roles) -> np.ndarray:
+def _read_tested(
+    column: pa.ChunkedArray, name: str, roles: Roles, labels: pd.Index | None
+) -> np.ndarray:
     text = values.coded(column, roles.missing_in(name))
     said = decided(text.values)
     if said is None and text.values:
@@ -179,24 +190,24 @@ def _read_tested(column: pa.ChunkedArray, name: str, roles: Roles) -> np.ndarray
             "`untested_value`."
         )
     said = np.empty(0) if said is None else said
-    return checks.check_binary(text.take(said, np.nan), name)
+    return checks.check_binary(text.take(said, np.nan), name, labels=labels)
 
 
-def read_truth(column: pa.ChunkedArray, roles: Roles) -> np.ndarray:
+def read_truth(column: pa.ChunkedArray, roles: Roles, labels: pd.Index | None = None) -> np.ndarray:
     """Everybody's true outcome [n], 0 or 1, coded as the label is or as yes and no."""
     name = str(roles.truth)
     text = values.coded(column, roles.missing_in(name))
     positive = _equal(text.values, roles.positive, values.all_numbers(text.values))
     per_value = np.array(_meaning(list(text.values), positive, name, roles), dtype=float)
-    return checks.check_binary(text.take(per_value, np.nan), name).astype(np.int64)
+    return checks.check_binary(text.take(per_value, np.nan), name, labels=labels).astype(np.int64)
 
 
 def labels_of(batch: Any, roles: Roles) -> np.ndarray:
     """The label [n] of a batch, by settled roles: NaN where nobody looked."""
-    label = _label(coded(batch, roles.label, roles), roles)
+    tested = read_tested(batch, roles) if roles.tested else None
+    label = _label(coded(batch, roles.label, roles), roles, tested)
     if roles.positives_only:
         return (label == 1).astype(float)
-    tested = read_tested(batch, roles) if roles.tested else None
     return checks.resolve_tested(label, tested, label_name=roles.label)[0]
 
 

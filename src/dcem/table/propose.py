@@ -49,9 +49,8 @@ from dcem.table.messages import (
     LeakWarning,
     naming,
     quoted,
-    require_columns,
 )
-from dcem.table.roles import Roles, missing_in, spelled_out
+from dcem.table.roles import Roles, as_list, missing_in
 from dcem.text import capitalised
 
 MOST_GROUPS = 20
@@ -156,13 +155,12 @@ def _propose(table: pa.Table, sampled: bool, known: Mapping[str, Any]) -> Propos
     ):
         taken = _taken(found)
         free = [c for c in seen if taken.get(c.name, "label") in ("label", "tested")]
-        new = list(step(free, {**Proposal((*found,), (), (), 0).roles, **known}))
+        new = list(step(free, {**known, **Proposal((*found,), (), (), 0).roles}))
         found += [one for one in new if isinstance(one, Suggestion) and one.role not in known]
         doubts += [one for one in new if isinstance(one, str)]
     for one in list(_left_out(table, seen, found, sampled)):
         doubts.append(one) if isinstance(one, str) else found.append(one)
-    order = list(Roles.__dataclass_fields__)
-    found.sort(key=lambda one: order.index(one.role))
+    found.sort(key=_place)
     return Proposal(
         tuple(found), tuple(dict.fromkeys(doubts)), tuple(table.column_names), table.num_rows
     )
@@ -170,24 +168,26 @@ def _propose(table: pa.Table, sampled: bool, known: Mapping[str, Any]) -> Propos
 
 def _given(known: Mapping[str, Any], columns: Sequence[str]) -> list[Suggestion]:
     """What needs no proposing, checked and spelled out."""
+    roles = Roles(**{"label": None, **known}).resolved(columns)
     found = []
-    for role, value in known.items():
-        single = isinstance(value, str | bool)
-        entries = [str(value)] if single else list(value)
-        if role in Roles.named("columns"):
-            entries = list(spelled_out(entries, columns))
-        if role == "missing":
-            entries = [piece.strip() for entry in entries for piece in entry.split(",")]
-        if role in Roles.named("column", "columns"):
-            require_columns(columns, entries)
-        found += [Suggestion(role, entry, "As given.") for entry in entries]
+    for role in known:
+        value = getattr(roles, role)
+        if isinstance(value, Mapping):  # of a rate by group
+            value = ",".join(f"{group}={rate}" for group, rate in value.items())
+        given = [entry for entry in as_list(value) if entry is not False]
+        found += [Suggestion(role, str(entry), "As given.") for entry in given]
     return found
 
 
+def _place(one: Suggestion) -> int:
+    return list(Roles.__dataclass_fields__).index(one.role)
+
+
 def _taken(found: Sequence[Suggestion]) -> dict[str, str]:
-    """The columns that have a role, and which; a value may be called like a column."""
+    """The columns that have a role, and the first of `Roles`; a value may be called like one."""
     columns = Roles.named("column", "columns", "rate")
-    return {one.value: one.role for one in found if one.role in columns}
+    later_first = sorted(found, key=_place, reverse=True)
+    return {one.value: one.role for one in later_first if one.role in columns}
 
 
 def _marks_of_missing(table: pa.Table) -> dict[str, str]:

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from dcem.table import csv_files, formats, values
 from dcem.table.formats import Stored, several, unique_names
 from dcem.table.frames import as_table
-from dcem.table.messages import InputError, naming, require_columns
+from dcem.table.messages import InputError, naming, quoted, require_columns
 
 CSV = (".csv", ".csv.gz", ".tsv", ".txt")
 READ_SUFFIXES = (*CSV, *formats.SUFFIXES)
@@ -106,6 +106,8 @@ def plain_types(batch: Any) -> Any:
 
 
 def _usual_type(column: Any) -> Any:
+    if getattr(column.type, "extension_name", "") == "arrow.uuid":
+        return pa.array([one and str(one) for one in column.to_pylist()], pa.string())
     if hasattr(column.type, "storage_type"):
         column = column.cast(column.type.storage_type)
     kind = target = column.type
@@ -159,9 +161,8 @@ def notes(path: Path, query: str | None = None) -> tuple[str, ...]:
             "row. If the names stand in a later row, remove what is above it.",
         )
     if twins := [name for name in several(stored.names) if not NO_NAME.fullmatch(name)]:
-        shown = ", ".join(repr(name) for name in twins[:5])
         found += (
-            f"{path.name} has several columns called {shown}. The later ones are called "
+            f"{path.name} has several columns called {quoted(twins, 5)}. The later ones are called "
             f"'{twins[0]} (2)' and so on.",
         )
     return found
@@ -247,6 +248,7 @@ def as_arrow(frame: Any, columns: Sequence[str] | None = None) -> pa.Table:
     if not isinstance(frame, pd.DataFrame):
         table = as_table(frame)
         table = table.rename_columns(unique_names(table.column_names))
+        table = table.select([name for name in table.column_names if not INDEX.fullmatch(name)])
         require_columns(table.column_names, columns or ())
         return plain_types(table if columns is None else table.select(list(columns)))
     names = unique_names([str(name) for name in frame.columns])
@@ -258,9 +260,9 @@ def as_arrow(frame: Any, columns: Sequence[str] | None = None) -> pa.Table:
 
 
 def _arrow_column(series: pd.Series) -> pa.Array:
-    bands = isinstance(getattr(series.dtype, "categories", series).dtype, pd.IntervalDtype)
+    dtype = getattr(series.dtype, "categories", series).dtype
     try:
-        if not bands:
+        if not isinstance(dtype, pd.IntervalDtype | pd.PeriodDtype):  # 2020Q1 is not number 200
             return pa.Array.from_pandas(series)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
         pass  # text and numbers in one column, or integers beyond 64 bits
@@ -282,7 +284,11 @@ def frame_hash(table: pa.Table) -> str:
     """SHA-256 of the cells of a table that came from no file."""
     digest = sha256(repr(table.schema.names).encode())
     for batch in table.to_batches():
-        digest.update(batch.serialize())
+        columns = [  # the names of categories are not part of a batch
+            one.dictionary_decode() if pa.types.is_dictionary(one.type) else one
+            for one in batch.columns
+        ]
+        digest.update(pa.RecordBatch.from_arrays(columns, names=table.column_names).serialize())
     return digest.hexdigest()
 
 

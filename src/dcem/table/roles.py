@@ -7,7 +7,7 @@ imported, so that `--help` answers at once.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -120,8 +120,9 @@ class Roles:
         for role in fields(self):
             value = getattr(self, role.name)
             if role.metadata["kind"] in ("columns", "values"):
-                listing = (value,) if isinstance(value, str) else tuple(map(str, value or ()))
-                object.__setattr__(self, role.name, listing)
+                object.__setattr__(self, role.name, tuple(map(str, as_list(value))))
+            elif role.type in ("str", "str | None") and value is not None:  # a number, a date
+                object.__setattr__(self, role.name, str(value))
 
     @classmethod
     def named(cls, *kinds: str) -> tuple[str, ...]:
@@ -136,7 +137,8 @@ class Roles:
     def resolved(self, columns: Sequence[str]) -> Roles:
         """These roles for a table with these columns: lists and wildcards spelled out, checked.
 
-        "race,sex" is one name if there is such a column, and otherwise two.
+        "race,sex" is one name if there is such a column, and otherwise two. A column keeps its role
+        where a wildcard alone names it as a feature or as none.
         """
         lists: dict[str, Any] = {
             name: spelled_out(getattr(self, name), columns) for name in self.named("columns")
@@ -145,21 +147,23 @@ class Roles:
         lists["missing"] = tuple(dict.fromkeys(pieces))
         own = [entry.rpartition("=")[0] for entry in lists["missing"]]
         require_columns(columns, [column for column in own if column])
-        resolved = replace(self, **lists)
         singles = {name: getattr(self, name) for name in self.named("column")}
         singles |= self.rate_columns(columns)
         named = [column for column in singles.values() if column is not None]
         listings = [c for name in self.named("columns") for c in lists[name]]
         require_columns(columns, [*named, *listings])
-        taken = assign_roles(tested=resolved.tested, group=resolved.group, **singles)
-        for column in resolved.exclude:
-            if column in taken and column not in _matches(self.exclude, columns):
+        taken = assign_roles(tested=lists["tested"], group=lists["group"], **singles)
+        for name in ("features", "exclude", "testing_only"):
+            by_name = split_where_known(getattr(self, name), columns)
+            lists[name] = tuple(c for c in lists[name] if c in by_name or c not in taken)
+        for column in lists["exclude"]:
+            if column in taken:
                 raise InputError(
                     f"Column {column!r} was given as {taken[column]!r} and as excluded. A column "
                     "with a role of its own is not a feature anyway; take it out of one of the two."
                 )
-        check_features_have_no_role(resolved.features, taken)
-        return resolved
+        check_features_have_no_role(lists["features"], taken)
+        return replace(self, **lists)
 
     @property
     def no_record(self) -> bool:
@@ -220,9 +224,15 @@ def missing_in(column: str, missing: Collection[str]) -> tuple[str, ...]:
     return tuple(value for own, _, value in parts if own in ("", column))
 
 
-def as_list(columns: str | Sequence[str] | None) -> list[str]:
-    """Names, where one may be given as it is, or none."""
-    return [columns] if isinstance(columns, str) else list(columns or ())
+def as_list(given: Any) -> list[Any]:
+    """Entries, where one may be given as it is, or none.
+
+    >>> as_list(None), as_list("race"), as_list(0), as_list(("race", "sex"))
+    ([], ['race'], [0], ['race', 'sex'])
+    """
+    if given is None:
+        return []
+    return [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
 
 
 def assign_roles(**given: str | Sequence[str] | None) -> dict[str, str]:
@@ -272,8 +282,3 @@ def spelled_out(given: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]
             raise InputError(f"No column fits {entry!r}. The columns are: {quoted(columns)}.")
         found += fitting
     return tuple(dict.fromkeys(found))
-
-
-def _matches(given: Sequence[str], columns: Sequence[str]) -> set[str]:
-    """Columns that only a wildcard named: they keep the role they have."""
-    return set(spelled_out(given, columns)) - set(split_where_known(given, columns))

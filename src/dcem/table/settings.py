@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from dcem.table.messages import InputError, did_you_mean, notice
-from dcem.table.roles import Roles
+from dcem.table.roles import Roles, as_list
 
 NAME = "dcem.toml"
 WIDTH = 96
@@ -68,7 +68,7 @@ def find_settings(table: Path | None = None) -> Path | None:
 def read_settings(path: Path) -> Settings:
     """Read a settings file; what it cannot mean is an error with the nearest match."""
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        raw = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(
             f"{path}: not a readable TOML file: {error}. Text stands in quotes, lists in brackets: "
@@ -86,6 +86,8 @@ def read_settings(path: Path) -> Settings:
                 f"{', '.join(known)}."
             )
         _check_role(path, name, value)
+        if name in Roles.named("columns", "values"):
+            roles[name] = list(map(str, as_list(value)))
     choices = {"": {k: v for k, v in raw.items() if not isinstance(v, dict)}}
     for command, options in raw.items():
         if isinstance(options, dict):

@@ -19,22 +19,27 @@ import pyarrow as pa
 from dcem.table import dates, values
 from dcem.table.addresses import located
 from dcem.table.columns import guess_kind
-from dcem.table.frames import as_series, as_table
+from dcem.table.frames import as_series
 from dcem.table.messages import InputError, rows_text
-from dcem.table.read import read_whole
+from dcem.table.read import as_arrow, read_whole
 from dcem.table.roles import Roles
 
 HISTORY = ("not tested before", "last result negative", "last result positive")
 
 
-def read_time(column: pa.ChunkedArray, name: str, missing: Collection[str] = ()) -> np.ndarray:
-    """A column of dates or numbers as times [n]: `datetime64`, or float64 of plain numbers."""
+def read_time(
+    column: pa.ChunkedArray, name: str, missing: Collection[str] = ()
+) -> tuple[np.ndarray, str | None]:
+    """A column of dates or numbers as times [n]: `datetime64`, or float64 of plain numbers.
+
+    And the format of dates that are written as text.
+    """
     found = guess_kind(name, column, missing, keep=True)
     if found.kind == "number":
-        return values.numbers(column, missing)
+        return values.numbers(column, missing), None
     if found.kind == "date" and found.encoding is not None:
-        days = dates.days(column, found.encoding.date_format, missing)
-        return as_dates(days)
+        written = found.encoding.date_format
+        return as_dates(dates.days(column, written, missing)), written
     if found.kind == "constant":
         raise InputError(
             f"Column {name!r} holds one time in all rows, so that no row is earlier than another. "
@@ -65,7 +70,7 @@ def check_time(given: Any, name: str, *, labels: pd.Index | None = None) -> np.n
     elif pd.api.types.is_numeric_dtype(series.dtype):
         times = series.to_numpy(float)
     else:
-        times = read_time(pa.chunked_array([pa.array(series.astype(str))]), name)
+        times, _ = read_time(pa.chunked_array([pa.array(series.astype(str))]), name)
     absent = np.isnat(times) if times.dtype.kind == "M" else ~np.isfinite(times)
     if absent.any():
         raise InputError(
@@ -90,12 +95,13 @@ def time_words(moment: Any) -> str:
     return f"{float(moment):g}"
 
 
-def in_time(times: np.ndarray, until: str, name: str) -> np.ndarray:
-    """Which rows are not after `until` [n], the last time whose results are all in."""
+def in_time(times: np.ndarray, until: str, name: str, written: str | None = None) -> np.ndarray:
+    """Which rows are not after `until` [n], the last time whose results are all in.
+
+    A day, a month or a quarter counts whole; `written` is the format of the column.
+    """
     if times.dtype.kind == "M":
-        # a day, a month or a quarter counts whole
-        over = dates.end_of(until) - (0 if ":" in until else 1e-5)
-        end = as_dates(np.array([over]))[0]
+        end = as_dates(np.array([dates.end_of(until, written)]))[0]
         unread = np.isnat(end)
     else:
         try:
@@ -156,7 +162,8 @@ def add_history(source: Any, roles: Roles, query: str | None = None) -> pa.Table
     """A table with what was known of each person's earlier tests added to every row.
 
     Five columns (`earlier_results`), made from strictly earlier rows of the same
-    person alone, so that they may be features. The roles `id` and `time` are needed.
+    person alone, so that they may be features. The roles `id` and `time` are needed. A test was
+    done however much its row counts: weights, and `until`, do not matter here.
     """
     if roles.id is None or roles.time is None:
         raise InputError(
@@ -165,9 +172,10 @@ def add_history(source: Any, roles: Roles, query: str | None = None) -> pa.Table
         )
     from dcem.table.load import read_table  # which reads times
 
-    roles = replace(roles, until=None)
+    unused = () if roles.weight is None else (roles.weight,)
+    roles = replace(roles, until=None, weight=None, exclude=(*roles.exclude, *unused))
     is_file = isinstance(source, str | Path)
-    table = read_whole(located(source), query=query) if is_file else as_table(source)
+    table = read_whole(located(source), query=query) if is_file else as_arrow(source)
     problem = read_table(table, roles).problem
     assert problem.time is not None
     known = earlier_results(problem.person, problem.time, problem.tested, problem.y_obs)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from dcem.table.columns import guess_kind
 from dcem.table.encoder import Encoder, Encoding
 from dcem.table.frames import as_frame
-from dcem.table.messages import InputError, notice
+from dcem.table.messages import InputError, notice, require_unique
 from dcem.table.read import as_arrow
 
 
@@ -64,18 +64,17 @@ def frame_encoder(X: Any) -> Encoder | None:
     if not hasattr(X, "columns"):
         return None
     frame = as_frame(X)
-    numeric = {name: _is_number(frame[name]) for name in frame.columns}
-    if all(numeric.values()) or not all(isinstance(name, str) for name in frame.columns):
+    require_unique(frame.columns, "X")
+    types = {str(name): column.dtype for name, column in frame.items()}
+    if all(map(_is_number, types.values())):
         return None
-    table, encodings, left_out = as_arrow(frame, list(frame.columns)), [], []
-    for name, is_number in numeric.items():
-        if is_number:
+    table, encodings, left_out = as_arrow(frame), [], []
+    for name, dtype in types.items():
+        if _is_number(dtype):
             encodings.append(Encoding(name, "number"))
             continue
         column: pa.ChunkedArray = table.column(name)
-        found = guess_kind(
-            name, column, is_category=isinstance(frame[name].dtype, pd.CategoricalDtype)
-        )
+        found = guess_kind(name, column, is_category=isinstance(dtype, pd.CategoricalDtype))
         if found.encoding is None:
             left_out.append(f"{name!r} ({found.kind}: {found.note})")
         else:
@@ -89,5 +88,5 @@ def frame_encoder(X: Any) -> Encoder | None:
     return Encoder(tuple(encodings))
 
 
-def _is_number(column: pd.Series) -> bool:
-    return pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype)
+def _is_number(dtype: Any) -> bool:
+    return pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype)

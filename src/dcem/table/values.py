@@ -17,6 +17,7 @@ from __future__ import annotations
 import datetime
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -46,7 +47,7 @@ LIMIT = re.compile(r"^[<>]=?\s*(?=[\d.])")  # "<0.5": a laboratory's limit of de
 THOUSANDS = re.compile(r"^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$")  # "1,234,567.8"
 SPACED = re.compile(r"^[+-]?[1-9]\d{0,2}([\s'’])\d{3}(\1\d{3})*(\.\d*)?$")  # "1 234", "1'234.5"
 UNIT = re.compile(r"[$€£¥]\s*(?=[\d.])|\s*[%€]$")  # "$12", "12 %": of a measurement
-WHOLE = re.compile(r"^-?(0|[1-9]\d*)\.0+$")  # "3.0", as floats are written
+WHOLE = re.compile(r"^(-?(?:0|[1-9]\d*))\.0+$")  # "3.0", as floats are written
 ROUNDED = re.compile(r"^\d([.,]\d+)?[eE]\+?\d+$")  # "1.23457E+11", as spreadsheets show it
 CODE = re.compile(r"^0\d")  # "007": digits, but not a quantity
 MISSING_CODE = re.compile(r"-1|[+-]?(([789])\2*|9+[678])")  # "-9", "98", "777": perhaps no value
@@ -88,8 +89,15 @@ def is_number(column: pa.ChunkedArray) -> bool:
 
 def is_text(column: pa.ChunkedArray) -> bool:
     """Whether Arrow stores text, or a dictionary of it."""
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    return is_text_type(column.type)
+
+
+def is_text_type(kind: pa.DataType) -> bool:
+    """The same of the type of a column."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
 
 
 def is_known(column: pa.ChunkedArray) -> bool:
@@ -101,11 +109,11 @@ def is_known(column: pa.ChunkedArray) -> bool:
 
 
 def require_known(column: pa.ChunkedArray, name: str) -> None:
-    """Refuse a column with a role whose cells cannot be read."""
+    """Refuse a column that is needed and whose cells cannot be read."""
     if not is_known(column):
         raise InputError(
-            f"Column {name!r} has a role, but its cells are of the type {column.type}. Allowed: "
-            "text, numbers, booleans, dates."
+            f"Column {name!r} is of the type {column.type}, which cannot be read. Allowed: text, "
+            "numbers, booleans, dates."
         )
 
 
@@ -154,7 +162,7 @@ def _coded(raw: np.ndarray, spelled: pa.Array, missing: Collection[str]) -> Code
     """Codes of rows [n] from codes into spellings; `len(spelled)` stands for missing."""
     absent = pc.is_in(spelled, pa.array(["", *missing], pa.string()))
     if numeric := [whole(text) for text in missing if not np.isnan(parsed([text])[0])]:
-        plainly = pc.replace_substring_regex(spelled, r"^(-?(?:0|[1-9][0-9]*))\.0+$", r"\1")
+        plainly = pc.replace_substring_regex(spelled, WHOLE.pattern, r"\1")
         absent = pc.or_(absent, pc.is_in(plainly, pa.array(numeric, pa.string())))
     # Two spellings that differ in blanks alone are one value: the distinct ones are coded again.
     known = pc.if_else(absent, pa.scalar(None, pa.string()), spelled).dictionary_encode()
@@ -177,21 +185,22 @@ def spell(value: object) -> str:
 
 def array_of(cells: Sequence[Any]) -> pa.Array:
     """Cells of Python's types as one Arrow column; of mixed kinds, as text."""
-    kinds = {type(cell) for cell in cells if cell is not None}
+    kinds, midnight = {type(cell) for cell in cells if cell is not None}, datetime.time()
+    if kinds == {datetime.date, datetime.datetime}:  # a workbook has dates at midnight
+        combine = datetime.datetime.combine
+        cells = [combine(c, midnight) if type(c) is datetime.date else c for c in cells]
+        kinds = {datetime.datetime}
     if kinds <= {int, float} or len(kinds) == 1:
         try:
             array = pa.array(cells)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):  # integers beyond 64 bits
             pass
         else:
-            midnight = datetime.time()
             if pa.types.is_timestamp(array.type) and all(
                 cell is None or cell.time() == midnight for cell in cells
             ):
                 return array.cast(pa.date32())
             return array
-    if kinds <= {datetime.date, datetime.datetime}:
-        return pa.array(cells, pa.timestamp("us"))
     return pa.array([None if cell is None else spell(cell) for cell in cells], pa.string())
 
 
@@ -201,10 +210,23 @@ def whole(text: str) -> str:
     >>> whole("3.0"), whole("03"), whole("<65"), whole("9007199254740993")
     ('3', '03', '<65', '9007199254740993')
     """
-    if not WHOLE.match(text):
-        return text
-    integer = text.partition(".")[0]
-    return "0" if integer == "-0" else integer
+    named = WHOLE.sub(r"\1", text)
+    return "0" if named == "-0" else named
+
+
+def number_names(found: Sequence[str]) -> list[str]:
+    """Numbers each by one name, however they are written; all else, and codes, as they are.
+
+    >>> number_names(["1.10", "$100", "1e3", "3.0", "007", "<65", "none"])
+    ['1.1', '100', '1000', '3', '007', '<65', 'none']
+    """
+    names = [whole(text) for text in found]
+    sizes = limits_parsed(names)
+    for i in np.flatnonzero(np.isfinite(sizes)).tolist():
+        is_name = CODE.match(names[i]) or LIMIT.match(names[i])
+        if not (is_name or names[i].lstrip("-").isdecimal()):  # digits may be more than a float's
+            names[i] = spell(float(sizes[i]))
+    return names
 
 
 def code_names(text: Coded, column: str) -> Coded:
@@ -216,8 +238,8 @@ def code_names(text: Coded, column: str) -> Coded:
     named = wholes(text)
     if len(named.values) == len(text.values):
         return named
-    spelled = [whole(value) for value in text.values]
-    both = [value for value in text.values if spelled.count(whole(value)) > 1]
+    spelled = Counter(map(whole, text.values))
+    both = [value for value in text.values if spelled[whole(value)] > 1]
     raise InputError(
         f"Column {column!r} holds {quoted(both)}, which would count as one. Spell them alike if "
         "they mean the same, or rename one."

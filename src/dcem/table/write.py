@@ -24,6 +24,7 @@ from dcem.table.messages import InputError
 STATISTICS = {".dta": "write_dta", ".sav": "write_sav", ".xpt": "write_xport"}  # of pyreadstat
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".arrow", ".feather", ".xlsx", *STATISTICS)
 SHEET_ROWS = (1 << 20) - 1  # of a workbook, below the header
+LONGEST_NUMBER = 10**15  # a spreadsheet keeps fifteen digits
 RUNS = r"^[=+\-@\t\r]"
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
@@ -148,6 +149,31 @@ def _csv(out: Path, partial: Path, schema: pa.Schema) -> Iterator[Write]:
         yield write
 
 
+def _as_cells(rows: Any) -> Any:
+    """A table or batch as workbooks and statistics packages hold it, whose numbers are floats.
+
+    Longer whole numbers go as text, or two people would become one; times of a zone are in UTC, as
+    they are read; an infinity is missing.
+    """
+    columns = []
+    for column in rows.columns:
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        kind = column.type
+        if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
+            ends = [end for end in pc.min_max(column).as_py().values() if end is not None]
+            if any(abs(end) >= LONGEST_NUMBER for end in ends):
+                column = column.cast(pa.string())
+            elif pa.types.is_decimal(kind):
+                column = column.cast(pa.float64())
+        elif pa.types.is_floating(kind):
+            column = pc.if_else(pc.is_finite(column), column, pa.scalar(None, kind))
+        elif pa.types.is_timestamp(kind) and kind.tz is not None:
+            column = column.cast(pa.timestamp(kind.unit))
+        columns.append(column)
+    return type(rows).from_arrays(columns, names=rows.schema.names)
+
+
 @contextmanager
 def _workbook(out: Path, partial: Path, schema: pa.Schema) -> Iterator[Write]:
     """An Excel workbook of one sheet, written row by row; no text in it is run."""
@@ -166,7 +192,8 @@ def _workbook(out: Path, partial: Path, schema: pa.Schema) -> Iterator[Write]:
                     f"{out}: a sheet holds {SHEET_ROWS:,} rows, and there are more. Write a "
                     ".parquet or .csv file."
                 )
-            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            columns = _as_cells(batch).columns
+            for row in zip(*(column.to_pylist() for column in columns), strict=True):
                 rows += 1
                 sheet.write_row(rows, 0, row)
 
@@ -180,7 +207,7 @@ def _statistics(out: Path, partial: Path, schema: pa.Schema) -> Iterator[Write]:
         import pyreadstat
     batches: list[pa.RecordBatch] = []
     yield batches.append
-    frame = pa.Table.from_batches(batches, schema).to_pandas()
+    frame = _as_cells(pa.Table.from_batches(batches, schema)).to_pandas()
     yes_no = frame.select_dtypes("bool").columns
     try:
         write = getattr(pyreadstat, STATISTICS[out.suffix.lower()])
