@@ -6,6 +6,8 @@ shortcut taken anywhere fails here with the file, the line and the rule.
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -138,6 +140,22 @@ def test_front_doors_import_nothing_heavy(path: Path) -> None:
         ):
             heavy.append(f"line {found.line}: {found.module}")
     assert not heavy, "move into the function that needs it: " + "; ".join(heavy)
+
+
+def test_one_import_reaches_every_package_without_torch() -> None:
+    """`import dcem` is enough to write `dcem.estimation.scorer(...)`, and a notebook offers it."""
+    code = """
+import sys
+import dcem
+for package in ("audit", "compare", "estimation", "learners", "methods", "metrics", "monitor"):
+    assert package in dir(dcem), package
+    assert set(getattr(dcem, package).__all__) <= set(dir(getattr(dcem, package))), package
+for package in ("paper", "report", "saving", "scoring", "table", "tasks"):
+    assert package in dir(dcem) and getattr(dcem, package), package
+assert repr(dcem.estimation.scorer("dr-auc")) and dcem.scoring.score_batches
+assert "torch" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")

@@ -37,8 +37,17 @@ from typing import TYPE_CHECKING
 from dcem.extras import on_first_use
 
 if TYPE_CHECKING:
+    from dcem import audit as audit
+    from dcem import compare as compare
+    from dcem import estimation as estimation
+    from dcem import learners as learners
     from dcem import methods as methods
     from dcem import metrics as metrics
+    from dcem import monitor as monitor
+    from dcem import paper as paper
+    from dcem import report as report
+    from dcem import saving as saving
+    from dcem import scoring as scoring
     from dcem import table as table
     from dcem import tasks as tasks
     from dcem.audit.found import audit_found as audit_found
@@ -69,17 +78,11 @@ _HOME = {
     "compare_found": "compare.found",
     "compare_methods": "compare.run",
     "load_model": "scoring",
-    "methods": "methods",
-    "metrics": "metrics",
     "monitor_model": "scoring",
     "read_table": "table.load",
-    "table": "table",
-    "tasks": "tasks",
 }
+_PACKAGES = ["audit", "compare", "estimation", "learners", "methods", "metrics"]
+_PACKAGES += ["monitor", "paper", "report", "saving", "scoring", "table", "tasks"]
 
-__all__ = sorted([*_HOME, "__version__"])
-__getattr__ = on_first_use(__name__, _HOME)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__all__ = sorted([*_HOME, *_PACKAGES, "__version__"])
+__getattr__, __dir__ = on_first_use(__name__, _HOME | {name: name for name in _PACKAGES})

@@ -78,10 +78,12 @@ def extra_needed(what: str, instead: str = "") -> Iterator[None]:
         raise MissingExtra(f"{message}. {instead}" if instead else message) from None
 
 
-def on_first_use(package: str, home: Mapping[str, str]) -> Callable[[str], Any]:
-    """A `__getattr__` for a package (PEP 562): names are loaded from its modules when asked for.
+def on_first_use(
+    package: str, home: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a package (PEP 562) whose names are loaded when asked for.
 
-    `home` says from which; a name that stands for itself is a module.
+    `home` says from which of its modules; a name that stands for itself is a module.
     """
 
     def load(name: str) -> Any:
@@ -94,4 +96,4 @@ def on_first_use(package: str, home: Mapping[str, str]) -> Callable[[str], Any]:
         setattr(sys.modules[package], name, value)
         return value
 
-    return load
+    return load, lambda: sorted(home)

@@ -16,4 +16,4 @@ if TYPE_CHECKING:
 __all__ = ["compare_methods", "plant"]
 
 # Loaded on first use: whoever draws results needs neither scikit-learn nor torch.
-__getattr__ = on_first_use(__name__, {"compare_methods": "run", "plant": "planted"})
+__getattr__, __dir__ = on_first_use(__name__, {"compare_methods": "run", "plant": "planted"})

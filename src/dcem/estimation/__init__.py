@@ -26,6 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Evaluator", "SelectiveKFold", "scorer"]
 
-__getattr__ = on_first_use(
+__getattr__, __dir__ = on_first_use(
     __name__, {"Evaluator": "evaluator", "SelectiveKFold": "folds", "scorer": "scorers"}
 )

@@ -53,4 +53,4 @@ _HOME = {
 
 __all__ = [*_HOME]
 
-__getattr__ = on_first_use(__name__, _HOME)
+__getattr__, __dir__ = on_first_use(__name__, _HOME)
