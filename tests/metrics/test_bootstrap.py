@@ -49,8 +49,6 @@ def test_each_replicate_is_the_metric_of_the_resampled_rows(decimals, weighted):
     assert {name for name, _ in values} == {
         "auc",
         "group_auc",
-        "worst_group_auc",
-        "auc_differences",
         "xauc",
         "xauc_difference",
     }
@@ -341,3 +339,24 @@ def test_errors_of_bins_and_what_chance_alone_would_make_of_them():
     expected = np.bincount(bins, weight**2 * score * (1 - score)) * (n_bins / weight.sum()) ** 2
     np.testing.assert_allclose(drawn.var(axis=0), expected, rtol=0.15)
     assert np.abs(drawn.mean(axis=0)).max() < 0.01
+
+
+def test_chance_knows_how_far_the_rows_of_a_person_go_together():
+    rng = np.random.default_rng(0)
+    n, visits = 150, 4
+    score = np.repeat(rng.uniform(0.1, 0.9, n), visits)
+    person = np.repeat(np.arange(n), visits)
+    spread = []
+    for luck in (rng.random(n * visits), np.repeat(rng.random(n), visits)):
+        rows = Checked(luck < score, score, None)
+        people = GroupedPeople(np.zeros(len(score), int), person)
+        drawn = BinnedError(rows, people, np.arange(len(score)), 1).by_chance(rng, 1000)
+        spread.append(float(drawn.std()))
+    alone = np.sqrt(np.mean(score * (1 - score)) / len(score))
+    assert spread == pytest.approx([alone, alone * np.sqrt(visits)], rel=0.15)
+
+
+def test_groups_that_are_told_apart_perfectly_have_no_gap_by_chance():
+    y, _, group, _ = simulated(200)
+    gap = bootstrap(y, y.astype(float), group, n_resamples=50).roc_gap
+    assert (gap.value, gap.low, gap.p_value) == (0, 0, 1)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dcem import InputError
+from dcem import DataWarning, InputError, metrics
 from dcem.metrics import auc, bootstrap, calibration_error, group_auc, roc_gap, xauc
 
 Y, SCORE, GROUP = [0, 1, 0, 1], [0.1, 0.9, 0.4, 0.3], ["a", "a", "b", "b"]
@@ -76,3 +76,25 @@ def test_every_row_needs_its_person(missing):
 def test_bootstrap_settings(arguments, message):
     with pytest.raises(InputError, match=message):
         bootstrap(Y, SCORE, GROUP, **arguments)
+
+
+def test_every_pandas_column_must_be_of_the_same_rows():
+    """Also where `y` is an array, and cannot tell."""
+    score, group = pd.Series(SCORE), pd.Series(["a", "a", "b", "b"], index=[3, 2, 1, 0])
+    for call in (
+        lambda: metrics.roc_gap(Y, score, group),
+        lambda: metrics.group_auc(Y, SCORE, group, weight=pd.Series([1.0] * 4)),
+        lambda: metrics.group_calibration_error(Y, score, group),
+        lambda: metrics.bootstrap(Y, score, id=group),
+        lambda: metrics.kickout(Y, score > 0, group == "a"),
+    ):
+        with pytest.raises(InputError, match="different pandas indices"):
+            call()
+
+
+def test_a_missing_name_in_a_list_is_missing():
+    with pytest.warns(DataWarning, match="missing in 2 of 4"):
+        found = metrics.group_auc(Y, SCORE, ["a", "a", float("nan"), None])
+    assert list(found) == ["(missing)", "a"]
+    with pytest.raises(InputError, match="'id' is missing"):
+        metrics.bootstrap(Y, SCORE, id=["u", "u", "v", float("nan")])

@@ -44,5 +44,7 @@ def test_what_has_no_answer():
         assert np.isnan(kickout([0, 0], [1, 1], [0, 1]))
     with pytest.raises(InputError, match="0 or 1 for everybody in `first`"):
         kickout([np.nan, 1], [1, 1], [0, 1])
+    with pytest.raises(InputError, match="0 or 1, or boolean, for everybody"):
+        kickout([0, 1], [1, np.nan], [0, 1])
     with pytest.raises(InputError, match="same people"):
         kickout([0, 1], [1, 1, 1], [0, 1])

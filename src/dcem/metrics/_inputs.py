@@ -57,10 +57,6 @@ class Membership:
         """Row positions of each level, in row order."""
         return split_by_code(self.code, len(self.levels))
 
-    def pairs(self) -> list[tuple[int, int]]:
-        """Codes (a, b), a before b, of every unordered pair of levels."""
-        return [(a, b) for a in range(len(self.levels)) for b in range(a + 1, len(self.levels))]
-
 
 def absent_class(n_rows: int, has_positives: Any, has_negatives: Any) -> str | None:
     """'no positives among its 12 rows', or None where both classes are there."""
@@ -81,18 +77,18 @@ def split_by_code(code: np.ndarray, n_codes: int) -> list[np.ndarray]:
     return np.split(order, np.cumsum(np.bincount(code, minlength=n_codes))[:-1])
 
 
-def read_rows(y: Any, score: Any, weight: Any = None) -> Checked:
-    """Check `y`, `score` and `weight` and bring them into one shape."""
-    _require_same_index(y=y, score=score, weight=weight)
-    scores = _read_score(_vector(score, "score"))
-    positive = _read_label(_vector(y, "y"))
-    _require_length("y", positive, scores)
+def read_rows(y: Any, score: Any, weight: Any = None, **others: Any) -> Checked:
+    """Check `y`, `score` and `weight`; whatever else the rows have must be of the same rows."""
+    require_same_index(y=y, score=score, weight=weight, **others)
+    scores = read_score(score)
+    positive = _read_label(y)
+    require_length("y", positive, scores)
     if not len(scores):
         raise InputError("No rows: 'y' and 'score' are empty.")
     if weight is None:
         return Checked(positive, scores, None)
-    weights = _as_numbers(_vector(weight, "weight"), "weight").astype(np.float64, copy=False)
-    _require_length("weight", weights, scores)
+    weights = as_numbers(weight, "weight").astype(np.float64, copy=False)
+    require_length("weight", weights, scores)
     bad = ~(np.isfinite(weights) & (weights >= 0))
     if bad.any():
         raise InputError(
@@ -104,11 +100,10 @@ def read_rows(y: Any, score: Any, weight: Any = None) -> Checked:
     return Checked(positive, scores, weights)
 
 
-def read_groups(group: Any, rows: Checked, y: Any = None) -> Membership:
+def read_groups(group: Any, rows: Checked) -> Membership:
     """Code the group labels of any type; a missing label is a level of its own, with a notice."""
-    _require_same_index(y=y, group=group)
-    values = _vector(group, "group")
-    _require_length("group", values, rows.score)
+    values = as_vector(group, "group")
+    require_length("group", values, rows.score)
     code, levels = _factorize(values)
     if MISSING_LEVEL in levels:
         count = int((code == levels.index(MISSING_LEVEL)).sum())
@@ -119,11 +114,10 @@ def read_groups(group: Any, rows: Checked, y: Any = None) -> Membership:
     return Membership(code, tuple(levels))
 
 
-def read_identifiers(identifier: Any, rows: Checked, y: Any = None) -> np.ndarray:
+def read_identifiers(identifier: Any, rows: Checked) -> np.ndarray:
     """Code the person identifiers 0..C-1."""
-    _require_same_index(y=y, id=identifier)
-    values = _vector(identifier, "id")
-    _require_length("id", values, rows.score)
+    values = as_vector(identifier, "id")
+    require_length("id", values, rows.score)
     code, levels = _factorize(values)
     if MISSING_LEVEL in levels:
         missing = code == levels.index(MISSING_LEVEL)
@@ -158,8 +152,11 @@ def _is_missing(value: object) -> bool:
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
-def _vector(values: Any, name: str) -> np.ndarray:
+def as_vector(values: Any, name: str) -> np.ndarray:
+    """One value per row, whatever the argument of this name came as."""
     array = np.asarray(values)
+    if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
+        array = np.asarray(values, dtype=object)  # or a NaN among names would be the name "nan"
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -172,7 +169,9 @@ def _vector(values: Any, name: str) -> np.ndarray:
     return array
 
 
-def _as_numbers(array: np.ndarray, name: str) -> np.ndarray:
+def as_numbers(given: Any, name: str) -> np.ndarray:
+    """One number per row, NaN where it is missing."""
+    array = as_vector(given, name)
     if array.dtype.kind in "fiub":
         return array
     if array.dtype.kind == "O":  # None and pandas.NA are missing numbers, not strange ones
@@ -184,8 +183,9 @@ def _as_numbers(array: np.ndarray, name: str) -> np.ndarray:
         raise InputError(f"'{name}' holds values that are not numbers: {error}.{remedy}") from None
 
 
-def _read_score(array: np.ndarray) -> np.ndarray:
-    score = _as_numbers(array, "score")
+def read_score(given: Any) -> np.ndarray:
+    """Scores as floats [n], none of them missing."""
+    score = as_numbers(given, "score")
     if score.dtype not in (np.float32, np.float64):
         score = score.astype(np.float64)
     bad = np.isnan(score)
@@ -197,10 +197,10 @@ def _read_score(array: np.ndarray) -> np.ndarray:
     return score
 
 
-def _read_label(array: np.ndarray) -> np.ndarray:
-    if array.dtype == bool:
-        return array
-    label = _as_numbers(array, "y")
+def _read_label(given: Any) -> np.ndarray:
+    label = as_numbers(given, "y")
+    if label.dtype == bool:
+        return label
     positive = label == 1
     bad = ~(positive | (label == 0))
     if not bad.any():
@@ -215,14 +215,16 @@ def _read_label(array: np.ndarray) -> np.ndarray:
     raise InputError(f"'y' must be 0 or 1, but holds {shown} in {rows_text(bad)}.")
 
 
-def _require_length(name: str, array: np.ndarray, score: np.ndarray) -> None:
+def require_length(name: str, array: np.ndarray, score: np.ndarray) -> None:
+    """Refuse a column of other rows than the scores."""
     if len(array) != len(score):
         raise InputError(
             f"'{name}' has {len(array)} rows but 'score' has {len(score)}: give one value per row."
         )
 
 
-def _require_same_index(**columns: Any) -> None:
+def require_same_index(**columns: Any) -> None:
+    """Refuse pandas columns of one length whose rows have different names."""
     indexed = {k: v.index for k, v in columns.items() if hasattr(getattr(v, "index", 0), "equals")}
     names = list(indexed)
     for other in names[1:]:

@@ -11,6 +11,7 @@ serves as a weight.
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -110,16 +111,12 @@ class Statistics:
         n_positive, n_negative = np.sum(total, axis=0)
         values: dict[Key, np.ndarray] = {
             ("auc", None): np.sum(list(concordant.values()), axis=0) / (n_positive * n_negative),
-            ("worst_group_auc", None): np.min([crossed[g, g] for g in each], axis=0),
         }
         values |= {("group_auc", levels[g]): crossed[g, g] for g in each}
         values |= {
             ("xauc", (levels[a], levels[b])): area for (a, b), area in crossed.items() if a != b
         }
-        turns = []
-        for a, b in self._groups.pairs():
-            turns.append(np.abs(crossed[a, b] - crossed[b, a]))
-            values["auc_differences", (levels[a], levels[b])] = crossed[a, a] - crossed[b, b]
+        turns = [np.abs(crossed[a, b] - crossed[b, a]) for a, b in combinations(each, 2)]
         if turns:
             values["xauc_difference", None] = np.max(turns, axis=0)
         return values
@@ -155,29 +152,39 @@ class BinnedError:
         self._excess = (weight * (chosen.score - chosen.positive))[order]
         self._weight = weight[order]
         self._score = chosen.score[order]
-        self._alone = len(np.unique(self._person)) == len(chosen)
+        self._together = _together(chosen.positive[order] - self._score, self._score, self._person)
         self._first = np.flatnonzero(np.diff(bins[order], prepend=-1))
 
     def __call__(self, counts: np.ndarray) -> np.ndarray:
         """Predicted minus observed risk [resamples, bins], so that the mean |.| is the error."""
         drawn = counts.take(self._person, axis=1)
         in_bins = np.add.reduceat(drawn * self._excess, self._first, axis=1)
-        return len(self._first) * in_bins / (drawn @ self._weight)[:, None]
+        with np.errstate(invalid="ignore"):  # nobody may count: NaN
+            return len(self._first) * in_bins / (drawn @ self._weight)[:, None]
 
-    def by_chance(self, rng: np.random.Generator, n_resamples: int) -> np.ndarray | None:
+    def by_chance(self, rng: np.random.Generator, n_resamples: int) -> np.ndarray:
         """The same [resamples, bins] of outcomes drawn with the predicted risks: were they right.
 
-        Resampling shows no noise in a bin whose few people all turned out alike. None where people
-        have several rows, whose outcomes go together in a way nobody knows.
+        Resampling shows no noise in a bin whose few people all turned out alike. All rows of a
+        person are drawn alike as often as their outcomes were seen to go together.
         """
-        if not self._alone:
-            return None
         drawn = np.empty((n_resamples, len(self._first)))
         for i in range(n_resamples):
-            outcome = rng.random(len(self._score)) < self._score
-            excess = self._weight * (self._score - outcome)
-            drawn[i] = np.add.reduceat(excess, self._first) / self._weight.sum()
-        return len(self._first) * drawn
+            luck = rng.random(len(self._score))
+            if self._together:
+                alike, one = rng.random((2, int(self._person.max()) + 1))[:, self._person]
+                luck = np.where(alike < self._together, one, luck)
+            excess = self._weight * (self._score - (luck < self._score))
+            drawn[i] = np.add.reduceat(excess, self._first)
+        return len(self._first) * drawn / max(self._weight.sum(), np.finfo(float).tiny)
+
+
+def _together(left: np.ndarray, risk: np.ndarray, person: np.ndarray) -> float:
+    """The correlation of what is left over of outcomes [n] within people, from 0 to 1."""
+    code = np.unique(person, return_inverse=True)[1]
+    spread = np.sqrt(risk * (1 - risk))
+    shared, most = (np.sum(np.bincount(code, one) ** 2) - one @ one for one in (left, spread))
+    return float(np.clip(shared / most, 0, 1)) if most > 1e-9 else 0.0
 
 
 def _by_score(rows: Checked, members: np.ndarray) -> np.ndarray:

@@ -136,12 +136,12 @@ def bootstrap(
     if n_resamples < 1:
         raise InputError(f"n_resamples={n_resamples!r} must be at least 1.")
     rng = np.random.default_rng(random_state)
-    rows = read_rows(y, score, weight)
+    rows = read_rows(y, score, weight, group=group, id=id)
     if group is None:
         groups = Membership(np.zeros(len(rows), dtype=np.intp), ("all",))
     else:
-        groups = read_groups(group, rows, y)
-    people = GroupedPeople(groups.code, None if id is None else read_identifiers(id, rows, y))
+        groups = read_groups(group, rows)
+    people = GroupedPeople(groups.code, None if id is None else read_identifiers(id, rows))
     probabilities = bool(rows.score.min() >= 0 and rows.score.max() <= 1)
 
     statistics = Statistics(rows, groups, people, n_bins=n_bins, calibration=probabilities)
@@ -256,7 +256,7 @@ def _worst(alone: Mapping[Any, Estimate], together: Mapping[Any, Estimate], pick
 
 
 def _error(
-    seen: np.ndarray, noise: np.ndarray, chance: np.ndarray | None, lacking: str, level: float
+    seen: np.ndarray, noise: np.ndarray, chance: np.ndarray, lacking: str, level: float
 ) -> Estimate:
     """A calibration error [bins], without its upward bias."""
     noise = noise[~np.isnan(noise).any(axis=1)]
@@ -369,6 +369,6 @@ class _Support:
         elif of is None:
             labels = self._levels
         else:
-            labels = of if metric in ("auc_differences", "roc_gaps") else [of]
+            labels = of if metric == "roc_gaps" else [of]
         sides = ("rows",) if "calibration" in metric else ("positives", "negatives")
         return [(side, label) for label in labels for side in sides]

@@ -85,9 +85,9 @@ def group_calibration_curves(
     strategy: Strategy = "quantile",
 ) -> dict[Label, CalibrationCurve]:
     """The calibration curve of each group, with bins of its own."""
-    rows = read_probabilities(y, score, weight)
+    rows = read_probabilities(y, score, weight, group=group)
     curves = {}
-    for label, members in read_groups(group, rows, y).split(rows):
+    for label, members in read_groups(group, rows).split(rows):
         curves[label] = curve_of(members, n_bins, strategy)
         if not len(curves[label].share):
             notice(f"Calibration is not estimable for group {label!r}: all its weights are 0.")
@@ -126,9 +126,9 @@ def worst_group_calibration_error(
     return float(np.max(list(errors.values())))
 
 
-def read_probabilities(y: Any, score: Any, weight: Any) -> Checked:
+def read_probabilities(y: Any, score: Any, weight: Any, **others: Any) -> Checked:
     """Checked rows whose scores are probabilities."""
-    rows = read_rows(y, score, weight)
+    rows = read_rows(y, score, weight, **others)
     outside = (rows.score < 0) | (rows.score > 1)
     if outside.any():
         raise InputError(

@@ -240,7 +240,8 @@ def compare_curves(
     noise, null_noise = noise[:, there], null_noise[:, there]  # [pairs, resamples, 200]
     chance = absolute.size(null_noise)  # [pairs, resamples]
 
-    value, unit = absolute.size(seen), chance.mean(axis=1)
+    # above 0: groups that are told apart perfectly have no noise, and no gap either
+    value, unit = absolute.size(seen), np.maximum(chance.mean(axis=1), 1e-12)
     standing_out = int(np.argmax(value / unit))
     most_by_chance = (chance / unit[:, None]).max(axis=0)
     p_value = np.array([absolute.as_large(most_by_chance, one) for one in value / unit])

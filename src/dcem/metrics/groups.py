@@ -178,8 +178,8 @@ def _largest_difference(values: dict[Pair, float]) -> float:
 
 
 def _read(y: Any, score: Any, group: Any, weight: Any) -> tuple[Checked, Membership]:
-    rows = read_rows(y, score, weight)
-    return rows, read_groups(group, rows, y)
+    rows = read_rows(y, score, weight, group=group)
+    return rows, read_groups(group, rows)
 
 
 def _has_curve(label: Label, lacking: str | None, what: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dcem.metrics._inputs import read_rows
+from dcem.metrics._inputs import as_numbers, read_rows, require_same_index
 from dcem.metrics.roc import auc, corners
 from dcem.table.messages import InputError, notice
 
@@ -63,13 +63,17 @@ def kickout(y: Any, first: Any, second: Any) -> float:
         >>> kickout([1, 1, 0, 0, 0], [1, 1, 1, 1, 0], [0, 1, 1, 1, 1])
         0.5
     """
-    chosen, kept = (np.asarray(mask).astype(bool) for mask in (first, second))
-    bad = np.asarray(y, dtype=float)
+    given = {"y": y, "first": first, "second": second}
+    require_same_index(**given)
+    bad, chosen, kept = (as_numbers(column, name) for name, column in given.items())
     if not len(chosen) == len(kept) == len(bad):
         raise InputError(
             f"y, first and second must be of the same people; got {len(bad)}, {len(chosen)} and "
             f"{len(kept)} rows."
         )
+    if not np.isin([*chosen, *kept], (0, 1)).all():
+        raise InputError("`first` and `second` must be 0 or 1, or boolean, for everybody.")
+    chosen, kept = chosen == 1, kept == 1
     if not np.isin(bad[chosen], (0, 1)).all():
         raise InputError("y must be 0 or 1 for everybody in `first`.")
     sides = [chosen & (bad == value) for value in (1, 0)]

@@ -35,12 +35,12 @@ def to_plain(thing: Any) -> Any:
     if isinstance(thing, list | tuple | frozenset):
         in_order = sorted(thing) if isinstance(thing, frozenset) else thing
         return [to_plain(item) for item in in_order]
-    if isinstance(thing, float | np.floating):
-        number = float(thing)
-        if isfinite(number):
-            return six_digits(number)
-        return None if number != number else ("infinity" if number > 0 else "-infinity")
-    return thing
+    thing = thing.item() if isinstance(thing, np.generic) else thing
+    if not isinstance(thing, float):
+        return thing
+    if isfinite(thing):
+        return six_digits(thing)
+    return None if thing != thing else ("infinity" if thing > 0 else "-infinity")
 
 
 def six_digits(number: float) -> float:
