@@ -137,6 +137,19 @@ def test_people_with_rows_on_both_sides_are_not_counted_twice():
     assert [found.act[0], found.leave[0], found.open[0]] == pytest.approx([0.375, 0.375, 0.25])
 
 
+def test_a_row_of_weight_two_decides_as_two_rows_do():
+    rng = np.random.default_rng(0)
+    risk, y = rng.random(1200), np.tile([1.0, 0.0, np.nan], 400)
+    twice = np.repeat(np.arange(1200), 1 + (risk > 0.5))
+    told = []
+    for rows, weight in ((np.arange(1200), 1.0 + (risk > 0.5)), (twice, None)):
+        problem = SelectiveLabels.from_arrays(risk[rows, None], y[rows], weight=weight)
+        ends = risk[rows] / 2, (1 + risk[rows]) / 2
+        told.append(bounds.bound_decisions(problem, risk[rows], lambda _, ends=ends: ends, 2.0))
+    assert told[0].cut == pytest.approx(told[1].cut, abs=0.01)
+    assert told[0].bands[2.0].risk == pytest.approx(told[1].bands[2.0].risk, abs=0.005)
+
+
 @pytest.mark.parametrize("gamma", [0.5, 0, np.inf, np.nan, 11, -2])
 def test_what_is_not_a_strength(gamma):
     with pytest.raises(InputError, match="odds ratio from 1"):

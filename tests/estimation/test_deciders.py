@@ -239,6 +239,14 @@ def test_deciders_compared():
     assert min(one.p_value for one in found.order.values()) > 0.01
 
 
+def test_deciders_of_people_who_are_all_alike():
+    problem, _ = world(3)
+    same = np.full(len(problem), 0.3)
+    found = compare_deciders(problem, People.of(problem), same, same)
+    assert found is not None
+    assert (found.mix.deviation.value, found.mix.p_value, found.mix_share) == (0, 1, 0)
+
+
 def test_the_share_of_the_variance_of_risks_that_lies_between_deciders():
     problem, _ = world(3)
     testing, _ = simple(problem)

@@ -3,6 +3,7 @@
 import itertools
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from dcem import metrics
 from dcem.estimation import measures
 from dcem.estimation.cross_fitting import _probability, best_mixture, on_one_thread
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.folds import percentiles, person_folds
+from dcem.estimation.folds import percentiles, person_folds, within_budget
 from dcem.estimation.influence import wilson
 from dcem.estimation.nuisance_learners import BoostedTrees
 from dcem.estimation.nuisances import RATE_FLOOR, Nuisances, fit_nuisances
@@ -289,6 +290,13 @@ class TestFolds:
         with pytest.raises(InputError, match="folds"):
             person_folds(problem, 61, 0)
 
+    def test_a_person_of_too_many_rows_leaves_room_for_the_others(self) -> None:
+        problem, *_ = make_problem(600, id=np.where(np.arange(600) < 400, 0, np.arange(600)))
+        for seed in range(5):
+            assert len(within_budget(problem, 150, seed)) == 150
+        with pytest.raises(InputError, match="Everybody has more than 150 rows"):
+            within_budget(problem.subset(np.arange(400)), 150, 0)
+
     def test_percentiles_make_folds_comparable(self) -> None:
         fold = np.repeat([0, 1], 50)
         score = np.tile(np.linspace(0, 1, 50), 2)
@@ -315,6 +323,45 @@ class TestEvaluator:
         for models in (exact(problem, e, wrong_m), exact(problem, wrong_e, risk)):
             judge = Evaluator(problem, nuisances=models)
             assert judge.auc("dr", score).value == pytest.approx(truth, abs=0.012)
+
+    @pytest.mark.parametrize(
+        ("asked", "answer"),
+        [
+            (lambda judge, score: judge.auc("dr", score[:10]), "10 values for 60 rows"),
+            (lambda judge, score: judge.auc("dr", score * np.nan), "'score' is NaN in 60 of 60"),
+            (lambda judge, score: judge.xauc("dr", [None, *score[1:]]), "'score' is NaN in 1"),
+            (lambda judge, score: judge.prevalence("ips"), "Did you mean 'ipw'"),
+            (lambda judge, score: judge.net_benefit("dr", score, 0.5, "men"), "everybody, 0, 1"),
+            (lambda judge, score: Evaluator(judge.problem, truth=score), "0 or 1 in every row"),
+        ],
+    )
+    def test_what_cannot_be_judged_is_refused(self, asked, answer) -> None:
+        problem, _, e, risk, score = make_problem()
+        with pytest.raises(InputError, match=answer):
+            asked(Evaluator(problem, nuisances=exact(problem, e, risk)), score)
+
+    def test_masks_may_be_numbers(self) -> None:
+        problem, _, e, risk, _ = make_problem(400)
+        judge = Evaluator(problem, nuisances=exact(problem, e, risk))
+        masks = risk > 0.3, risk > 0.5
+        for as_given in (lambda mask: 1 * mask, lambda mask: mask.tolist()):
+            given = [as_given(mask) for mask in masks]
+            assert judge.kickout("dr", *given) == judge.kickout("dr", *masks)
+            assert judge.when_acting("dr", given[0]) == judge.when_acting("dr", masks[0])
+
+    def test_rows_without_weight_stand_behind_nothing(self) -> None:
+        problem, _, e, risk, score = make_problem(400)
+        weight = np.where(problem.group == 1, 0.0, 1.0)
+        some = replace(problem, weight=weight)
+        judge = Evaluator(some, nuisances=exact(some, e, risk))
+        assert judge.reach.overlap["1"].reason == "all of their weights are 0"
+        for target in ("tested", "dr"):
+            assert "fewer than 10 people are tested" in judge.auc(target, score, "1").reason
+            alone = Evaluator(
+                (part := problem.subset(problem.group == 0)),
+                nuisances=exact(part, e[weight > 0], risk[weight > 0]),
+            )
+            assert judge.rarer(target) == alone.rarer(target)
 
     def test_a_group_with_one_class_is_not_estimable(self) -> None:
         problem, _, e, risk, score = make_problem(400)

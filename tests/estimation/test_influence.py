@@ -113,6 +113,12 @@ def test_wilson_and_kish_by_hand() -> None:
     assert kish(np.array([3.0, 1.0])) == pytest.approx(16 / 10)
 
 
+def test_a_share_of_all_is_proved_by_people_not_by_their_rows() -> None:
+    yes, few = np.ones(400, bool), np.arange(400) % 4
+    found = People(np.ones(400), few, 4).proportion(yes, yes)
+    assert (found.low, found.high) == pytest.approx(wilson(1.0, 4))
+
+
 def means(groups: int, rng: np.random.Generator, shift: float = 0.0) -> tuple[People, dict]:
     group = np.arange(60 * groups) % groups
     values = rng.normal(size=len(group)) + shift * (group == 0)

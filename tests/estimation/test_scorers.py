@@ -1,8 +1,10 @@
 """Scores and folds for scikit-learn's model selection, with labels that are missing."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -130,3 +132,36 @@ def test_classes_may_have_names(world) -> None:
         SelectiveKFold(3).split(X, y), SelectiveKFold(3).split(X, names), strict=True
     ):
         np.testing.assert_array_equal(numbered[1], named[1])
+
+
+def test_labels_of_any_kind_but_those_the_model_does_not_know(world) -> None:
+    X, y, _ = world
+    model, judge = TestedOnly().fit(X, y), scorer("dr-auc")
+    known = judge(model, X, y)
+    assert judge(model, X, pd.Series(y).astype("Int64")) == known
+    assert judge(model, X, pd.DataFrame(y)) == known
+    for coded in (np.where(np.isnan(y), -1, y), np.where(np.isnan(y), None, y.astype(str))):
+        with pytest.raises(InputError, match="Write NaN where nobody looked"):
+            judge(model, X, coded)
+    with pytest.raises(InputError, match="between 0 and 1"):
+        scorer("dr-net-benefit", threshold=1)
+
+
+def test_sparse_rows_are_split_and_scored_as_dense_ones(world) -> None:
+    X, y, _ = world
+    model, some = TestedOnly().fit(X, y), slice(800)
+    dense, thin = X[some], csr_array(X[some])
+    for one, other in zip(
+        SelectiveKFold(2).split(dense, y[some]), SelectiveKFold(2).split(thin, y[some]), strict=True
+    ):
+        np.testing.assert_array_equal(one[1], other[1])
+    model.predict_proba = lambda rows: TestedOnly.predict_proba(
+        model, rows.toarray() if hasattr(rows, "toarray") else rows
+    )
+    judge = scorer("dr-auc")
+    assert judge(model, thin, y[some]) == judge(model, dense, y[some])
+
+
+def test_people_without_a_name_are_not_one_person() -> None:
+    with pytest.raises(InputError, match="`groups` is missing in 1 of 4 rows"):
+        next(SelectiveKFold(2).split(np.zeros((4, 1)), [1, 0, 1, 0], ["a", "b", None, "c"]))

@@ -39,6 +39,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import isfinite, nan
+from typing import Any
 
 import numpy as np
 from scipy.special import logit
@@ -185,18 +186,20 @@ def bound_decisions(
         Whether strengths count from the odds that meet a known prevalence.
     """
     gamma = check_strength(gamma)
+    weight = problem.weights
     if cut is None:
-        cut = float(np.quantile(risk, 1 - share))
+        how: Any = {} if problem.weight is None else {"weights": weight, "method": "inverted_cdf"}
+        cut = float(np.quantile(risk, 1 - share, **how))
     gammas = np.unique([*STRENGTHS, gamma])
     found = {float(one): interval(float(one)) for one in gammas}
-    place = equal_mass(risk, People.of(problem).weight, int(np.clip(len(risk) // 50, 1, 20)))
+    place = equal_mass(risk, weight, int(np.clip(len(risk) // 50, 1, 20)))
     return Bounds(
         gamma,
         cut,
         gammas,
         shares(problem, [decide(low, high, cut) for low, high in found.values()]),
         {
-            one: Band(*(_means(values, place) for values in (risk, *found[one])))
+            one: Band(*(_means(values, place, weight) for values in (risk, *found[one])))
             for one in sorted({1.0, gamma})
         },
         dict(columns or {}),
@@ -221,9 +224,9 @@ def bound_table(
     )
 
 
-def _means(values: np.ndarray, place: np.ndarray) -> np.ndarray:
-    counts = np.bincount(place)
-    return np.bincount(place, values)[counts > 0] / counts[counts > 0]
+def _means(values: np.ndarray, place: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    mass = np.bincount(place, weight)
+    return np.bincount(place, weight * values)[mass > 0] / mass[mass > 0]
 
 
 def shares(problem: SelectiveLabels, decided: Sequence[np.ndarray]) -> dict[str, Shares]:

@@ -207,7 +207,7 @@ def measure_coverage(seen: OutOfPart) -> tuple[Coverage, ...]:
             share(among_tested * (tested & mine), (tested & mine) * 1.0, plain=True),
             share((with_it + without) * mine, (positive + negative) * mine),
             share(with_it * mine, positive * mine),
-            float(np.mean(found[1][mine] == 3)) if mine.sum() >= FEWEST_PEOPLE else nan,
+            people.mean(found[1] == 3, mine).value if mine.sum() >= FEWEST_PEOPLE else nan,
         )
         for name, mine in problem.parts().items()
     )

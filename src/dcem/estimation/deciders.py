@@ -171,9 +171,9 @@ def _effects(
     mean = np.bincount(part[inside], (weight * left)[inside], number) / size
     squares = np.bincount(part[inside], (weight**2 * variance)[inside], number)
     within = np.where(inside, weight * (left - mean[part]), 0.0)
-    together = clustered_error(within, people.person) ** 2
-    apart = clustered_error(within, None) ** 2
-    return mean, np.sqrt(squares * max(together / apart, 1.0)) / size
+    together, apart = (clustered_error(within, one) for one in (people.person, None))
+    wider = max(together / apart, 1.0) if apart > 0 else 1.0  # nothing varies where it is 0
+    return mean, np.maximum(wider * np.sqrt(squares) / size, 1e-9)
 
 
 def _shared_error(

@@ -27,7 +27,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import combinations, permutations
 from math import nan
-from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -39,12 +39,21 @@ from dcem.estimation.nuisances import Nuisances, fit_nuisances
 from dcem.estimation.outcomes import KNOWN, POPULATION, TARGETS, Masses, Unseen, masses
 from dcem.estimation.overlap import assess, too_few
 from dcem.estimation.results import EVERYBODY, Overlap, Target
+from dcem.metrics._inputs import read_score
 from dcem.metrics.estimate import Estimate
 from dcem.table.found import require_record
 from dcem.table.imperfect import TEST_ASSUMPTION
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import InputError
+from dcem.table.messages import InputError, require_one_of
 from dcem.text import percent
+
+
+class _ByTarget(dict[str, Masses]):
+    """Masses of each target; another word is answered with the known ones."""
+
+    def __missing__(self, target: str) -> Masses:
+        require_one_of("target", target, self)
+        raise KeyError(target)
 
 
 class Evaluator:
@@ -80,13 +89,15 @@ class Evaluator:
         require_record(problem)
         if not 0 < level < 1:
             raise InputError(f"level={level!r} must lie between 0 and 1, such as 0.95.")
+        self.problem, self.level = problem, level
         if truth is not None and len(truth) != len(problem):
             raise InputError(f"truth has {len(truth)} values for {len(problem)} rows.")
-        self.problem, self.level = problem, level
+        self.truth = None if truth is None else np.asarray(truth)
+        if self.truth is not None and not np.isin(self.truth, (0, 1)).all():
+            raise InputError("`truth` must be 0 or 1 in every row.")
         self.fold = person_folds(problem, 5, random_state) if fold is None else np.asarray(fold)
         self.nuisances = nuisances or fit_nuisances(problem, self.fold, random_state)
         self.people, self.person = People.of(problem), problem.person
-        self.truth = None if truth is None else np.asarray(truth)
         self.reach = assess(
             problem,
             self.nuisances.testing,
@@ -94,7 +105,7 @@ class Evaluator:
             known=self.nuisances.known,
         )
         keys = [key for key in TARGETS if key != "truth" or truth is not None]
-        self.masses: Mapping[str, Masses] = MappingProxyType(
+        self.masses: Mapping[str, Masses] = _ByTarget(
             {
                 key: masses(
                     key,
@@ -162,6 +173,7 @@ class Evaluator:
         """Which rows belong to a group."""
         if group == EVERYBODY:
             return np.ones(len(self.problem), bool)
+        require_one_of("group", group, (EVERYBODY, *self.problem.group_names))
         return self.problem.group == self.problem.group_names.index(group)
 
     def lacking(self, target: str, group: str = EVERYBODY) -> str:
@@ -183,8 +195,15 @@ class Evaluator:
 
     def auc_of(self, target: str, score: np.ndarray, group: str = EVERYBODY) -> Statistic:
         """AUC with its influences, of everybody or of one group; nothing is refused here."""
-        of = self.masses[target]
+        of, score = self.masses[target], self._of_rows(score)
         return measures.auc(score, of if group == EVERYBODY else of.among(self.rows_of(group)))
+
+    def _of_rows(self, score: Any) -> np.ndarray:
+        """A score of every row [n], none missing."""
+        values = read_score(score)
+        if len(values) != len(self.problem):
+            raise InputError(f"'score' has {len(values)} values for {len(self.problem)} rows.")
+        return values
 
     def auc(
         self,
@@ -195,11 +214,9 @@ class Evaluator:
         level: float | None = None,
     ) -> Estimate:
         """AUC of everybody or of one group."""
-        why = self.lacking(target, group)
-        if why:
-            return Estimate(nan, reason=why)
-        found, behind = self.auc_of(target, score, group), self.rarer(target, group)
-        return self.estimated(found, share=True, behind=behind, level=level)
+        found, why = self.auc_of(target, score, group), self.lacking(target, group)
+        behind = self.rarer(target, group)
+        return self.estimated(found, why, share=True, behind=behind, level=level)
 
     def rarer(self, target: str, group: str = EVERYBODY) -> int:
         """How many people of the rarer class an AUC rests on."""
@@ -217,7 +234,7 @@ class Evaluator:
 
     def xauc(self, target: str, score: np.ndarray) -> dict[tuple[str, str], Estimate]:
         """P(a positive of the first group scores higher than a negative of the second)."""
-        masks, found = self.problem.by_group(), {}
+        masks, found, score = self.problem.by_group(), {}, self._of_rows(score)
         for a, b in permutations(masks, 2):
             why = self.lacking(target, a) or self.lacking(target, b)
             crossed = self.masses[target].among(masks[a], masks[b])
@@ -229,6 +246,7 @@ class Evaluator:
 
     def when_acting(self, target: str, acted: np.ndarray) -> dict[str, dict[str, Estimate]]:
         """What acting on people (a mask [n]) means: measure -> everybody, then each group."""
+        acted = np.asarray(acted, bool)
         found: dict[str, dict[str, Estimate]] = {key: {} for key in measures.WHEN_ACTING}
         for name, rows in self.problem.parts().items():
             of, why = self.masses[target].among(rows), self.lacking(target, name)
@@ -272,7 +290,7 @@ class Evaluator:
     def _of_each(
         self, measure: Callable[..., Statistic], target: str, score: np.ndarray
     ) -> dict[str, Estimate]:
-        found = {}
+        found, score = {}, self._of_rows(score)
         for name, rows in self.problem.parts().items():
             value = measure(score, self.masses[target].among(rows))
             found[name] = self.estimated(value, self.lacking(target, name))
@@ -282,6 +300,7 @@ class Evaluator:
         self, target: str, score: np.ndarray, threshold: float, group: str = EVERYBODY
     ) -> Estimate:
         """Net benefit of acting on scores of at least `threshold`, per person (of a group)."""
+        score = self._of_rows(score)
         rows, acted = self.rows_of(group), score >= threshold
         of, why = self.masses[target].among(rows), self.lacking(target, group)
         if not why and not (of.total != 0)[acted].any():
@@ -304,6 +323,7 @@ class Evaluator:
         Both are masks [n]; see `dcem.metrics.kickout`. The two shares are of different people, few
         of whom may be positive: each has its own interval, and their arms are put together.
         """
+        first, second = np.asarray(first, bool), np.asarray(second, bool)
         of, known = self.masses[target].among(first), self._known(target)
         sides = [self.people.count(first & (known == outcome)) for outcome in (1, 0)]
         why = self.lacking(target) or self.too_few_on_a_side(target, second, first)
@@ -318,6 +338,7 @@ class Evaluator:
 
     def precision_at_capacity(self, target: str, rank: np.ndarray, capacity: float) -> Estimate:
         """Share of positives among the `capacity` share of people ranked highest."""
+        rank = self._of_rows(rank)
         value = measures.precision_at_capacity(rank, self.masses[target], capacity)
         behind = round(capacity * self.people.count(self.masses[target].total > 0))
         few = self.too_few_on_a_side(target, rank > 1 - capacity)
@@ -364,7 +385,8 @@ class Evaluator:
 
     def _known(self, target: str) -> np.ndarray:
         """The outcomes behind a target [n], NaN where there are none."""
-        return self.problem.y_obs if target != "truth" or self.truth is None else self.truth
+        y = self.problem.y_obs if target != "truth" or self.truth is None else self.truth
+        return np.where(self.people.weight > 0, y, nan)
 
     def estimated(
         self,

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import InputError
+from dcem.table.messages import InputError, rows_text
 from dcem.table.times import time_words
 
 FIRST = 0.5  # share of the rows that are only learnt from, where models are judged in the future
@@ -65,6 +65,11 @@ def within_budget(problem: SelectiveLabels, max_rows: int | None, random_state: 
     person = problem.person
     sizes = np.bincount(person)
     order = np.random.default_rng(random_state).permutation(len(sizes))
+    order = order[sizes[order] <= max_rows]  # who has more rows would keep out all others
+    if not len(order):
+        raise InputError(
+            f"Everybody has more than {max_rows} rows: raise `max_rows`, or check `id`."
+        )
     taken = np.zeros(len(sizes), bool)
     taken[order[np.cumsum(sizes[order]) <= max_rows]] = True
     return np.flatnonzero(taken[person])
@@ -152,11 +157,13 @@ class SelectiveKFold:
         self, X: Any, y: Any = None, groups: Any = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Positions of training and test rows, fold by fold."""
-        n_rows = len(X)
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)  # a sparse matrix has no length
         y = np.zeros(n_rows) if y is None else pd.factorize(np.asarray(y, object), sort=True)[0]
         y = np.where(y < 0, np.nan, y)  # whatever the classes are called
         person = np.arange(n_rows)
         if groups is not None:
+            if (missing := np.asarray(pd.isna(groups))).any():
+                raise InputError(f"`groups` is missing in {rows_text(missing)}: say who they are.")
             person = np.unique(np.asarray(groups).astype(str), return_inverse=True)[1]
         fold = _by_kind(y, person, np.zeros(n_rows, int), self.n_splits, self.random_state)
         for number in range(self.n_splits):

@@ -40,14 +40,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
-from dcem.estimation.influence import (
-    FEWEST_TESTED,
-    People,
-    Statistic,
-    kish,
-    two_sided,
-    wilson,
-)
+from dcem.estimation.influence import FEWEST_TESTED, People, Statistic, two_sided
 from dcem.learners.preprocess import Preprocessor
 from dcem.table.labels import SelectiveLabels
 
@@ -239,10 +232,7 @@ def at_most(
         yes, no = people.count(high & problem.tested), people.count(high & ~problem.tested)
         if min(yes, no) < FEWEST_TESTED:
             continue
-        rate = people.mean(problem.y_imputed, high * 1.0)
-        error = rate.standard_error(people.person)
-        size = rate.value * (1 - rate.value) / error**2 if error > 0 else kish(people.weight[high])
-        floor = max(floor, wilson(rate.value, size, level)[0])
+        floor = max(floor, people.proportion(problem.tested, high, level).low)
     share = people.proportion(problem.tested, mine)
     return min(1.0, share.high / floor) if floor > 0 else 1.0
 

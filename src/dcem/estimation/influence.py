@@ -244,7 +244,7 @@ class People:
             return Estimate(nan, reason="a rate of zero has no ratio")
         return self.interval(above.log() - below.log()).exp()
 
-    def proportion(self, yes: np.ndarray, among: np.ndarray) -> Estimate:
+    def proportion(self, yes: np.ndarray, among: np.ndarray, level: float = LEVEL) -> Estimate:
         """A share with Wilson's interval, at its effective sample size.
 
         That is the number of independent people that would give the same variance (Korn and
@@ -254,8 +254,12 @@ class People:
         if np.isnan(share.value):
             return Estimate(nan, reason="nobody to estimate it from")
         p, error = share.value, share.standard_error(self.person)
-        size = p * (1 - p) / error**2 if error > 0 else kish(self.weight[among.astype(bool)])
-        low, high = wilson(p, max(size, 1.0), LEVEL)
+        if error > 0:
+            size = p * (1 - p) / error**2
+        else:  # all alike: as many people, however many rows they have
+            weight = self.weight * among
+            size = kish(weight if self.person is None else np.bincount(self.person, weight))
+        low, high = wilson(p, max(size, 1.0), level)
         return Estimate(p, min(low, p), max(high, p))
 
     def rates(

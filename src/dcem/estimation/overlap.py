@@ -142,6 +142,8 @@ def _describe(
     reason = ""
     if people.count(problem.tested & mine) < FEWEST_PEOPLE:
         reason = f"fewer than {FEWEST_PEOPLE} of these people were tested"
+    elif not weight.any():
+        reason = "all of their weights are 0"
     elif reach < LEAST_REACH:
         reason = f"no overlap: {percent(1 - reach)} of people are out of reach of the tests"
     elif effective < FEWEST_PEOPLE:
@@ -153,7 +155,7 @@ def _describe(
         under={at: float(weight @ (testing[mine] < at)) / total for at in (HARDLY, SELDOM)},
         tested=int((problem.tested & mine).sum()),
         effective=effective,
-        heaviest=float(heavy / weights.sum()) if len(weights) else float("nan"),
+        heaviest=float(heavy / weights.sum()) if weights.any() else float("nan"),
         histogram=shares * in_tens(counted) / np.maximum(counted, 1),
         reason=reason,
     )
@@ -161,7 +163,7 @@ def _describe(
 
 def too_few(problem: SelectiveLabels, rows: np.ndarray, truth: np.ndarray | None = None) -> str:
     """Why the rows cannot be ranked by what was seen of them, or an empty text."""
-    person = problem.person
+    person, rows = problem.person, rows & (problem.weights > 0)
     y, seen = (problem.y_obs, "tested ") if truth is None else (truth, "")
     for value, name in ((1, "positive"), (0, "negative")):
         people = len(np.unique(person[rows & (y == value)]))

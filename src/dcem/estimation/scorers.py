@@ -18,19 +18,20 @@ they do not, and labels must be NaN where nobody looked.
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Mapping
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
+from scipy.sparse import issparse
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import DataWarning, require_one_of
+from dcem.table.messages import DataWarning, InputError, require_one_of, values_text
 
 TARGETS = ("tested", "ipw", "dr")
 MEASURES = {"auc": measures.auc, "net-benefit": measures.net_benefit}
@@ -64,6 +65,8 @@ def scorer(
     """
     known = [f"{target}-{measure}" for target in TARGETS for measure in MEASURES]
     require_one_of("name", name, known)
+    if not 0 < threshold < 1:
+        raise InputError(f"threshold={threshold!r} must be a risk between 0 and 1, such as 0.2.")
     target, _, measure = name.partition("-")
     rates = {"test_sensitivity": test_sensitivity, "test_specificity": test_specificity}
     rates["prevalence"] = prevalence
@@ -100,9 +103,8 @@ class SelectiveScorer:
         sample_weight: Any = None,
     ) -> float:
         """The measure of the model's probabilities on these rows."""
+        label = _labels(y, estimator.classes_)
         score = np.asarray(estimator.predict_proba(X))[:, 1]
-        label = np.asarray(y, object)
-        label = np.where(pd.isna(label), np.nan, label == estimator.classes_[1]).astype(float)
         if tested is None and not np.isnan(label).any():
             warnings.warn(
                 "No label is missing among the rows that are scored, so all of them count as "
@@ -130,11 +132,10 @@ class SelectiveScorer:
 
     def _evaluator(self, X: Any, y: np.ndarray, tested: Any, group: Any, weight: Any) -> Evaluator:
         """What judges these rows; made once for each set of them."""
-        rows = pd.get_dummies(pd.DataFrame(X), dtype=float).to_numpy(float)
+        frame = pd.DataFrame(X.toarray() if issparse(X) else X)
+        rows = pd.get_dummies(frame, dtype=float).to_numpy(float, na_value=np.nan)
         tested = ~np.isnan(y) if tested is None else tested
-        arrays = (rows, y, tested, group, weight)
-        parts = (pd.util.hash_array(np.ravel(np.asarray(a)).astype(str)) for a in arrays)
-        key = hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
+        key = str(joblib.hash([rows, *map(np.asarray, (y, tested, group, weight))]))
         if key not in self._known:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DataWarning)  # said of the training rows
@@ -148,3 +149,18 @@ class SelectiveScorer:
 
     def __repr__(self) -> str:
         return f'scorer("{self.target}-{self.measure}")'
+
+
+def _labels(y: Any, classes: np.ndarray) -> np.ndarray:
+    """1 for the second of a model's classes, 0 for the first, NaN where a label is missing [n]."""
+    if len(classes) != 2:
+        raise InputError(f"The model knows {len(classes)} classes; a score needs two of them.")
+    given = np.asarray(y, object).ravel()
+    missing, place = pd.isna(given), pd.Index(classes).get_indexer(given)
+    unknown = given[~missing & (place < 0)]
+    if len(unknown):
+        raise InputError(
+            f"'y' holds {values_text(unknown)}, but the model was fitted to "
+            f"{values_text(classes)}. Write NaN where nobody looked."
+        )
+    return np.where(missing, np.nan, place)
