@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from dcem.files import write_text
+from dcem.files import whole_folder, write_text
 
 
 def test_writes_whole_files_with_ordinary_permissions(tmp_path) -> None:
@@ -33,3 +33,16 @@ def test_a_failed_write_names_the_file_that_was_wanted(tmp_path) -> None:
     with pytest.raises(OSError, match=r"page\.html") as failed:
         write_text(tmp_path / "file" / "page.html", "new")
     assert failed.value.filename == str(tmp_path / "file" / "page.html")
+
+
+def test_behind_a_link_the_linked_is_replaced(tmp_path) -> None:
+    (tmp_path / "page.html").symlink_to("real.html")
+    (tmp_path / "current").symlink_to("first")
+    (tmp_path / "first").mkdir()
+    write_text(tmp_path / "page.html", "new")
+    with whole_folder(tmp_path / "current") as partial:
+        (partial / "file").write_text("new")
+    assert (tmp_path / "real.html").read_text() == "new"
+    assert (tmp_path / "first" / "file").read_text() == "new"
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["current", "first", "page.html", "real.html"]

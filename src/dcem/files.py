@@ -2,7 +2,8 @@
 
 A file is written beside its final place and renamed into it, which the operating system does in one
 step: an interrupted run leaves the old file or the new one, never half of either. A folder that
-takes the place of another changes places with it, in one step too where the system can.
+takes the place of another changes places with it, in one step too where the system can. Behind a
+link it is the linked file or folder that is replaced.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
     Folders on the way are made. What fails names the file that was wanted.
     """
+    path = path.resolve() if path.is_symlink() else path
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -74,6 +76,7 @@ def write_text(path: Path, text: str) -> None:
 @contextmanager
 def whole_folder(place: Path) -> Iterator[Path]:
     """A folder beside `place` to fill; at the end it takes its name, whole or not at all."""
+    place = place.resolve() if place.is_symlink() else place
     partial = place.with_name(f".{place.name}.{os.getpid()}.partial")
     remove_abandoned(place)
     shutil.rmtree(partial, ignore_errors=True)

@@ -83,6 +83,29 @@ def test_rows_of_weight_zero_take_no_part_and_one_class_is_a_constant(name, rows
     assert 0.99 < constant[0] < 1
 
 
+@pytest.mark.parametrize("name", LEARNERS)
+def test_held_out_rows_of_no_weight_are_none(name, rows):
+    X, y, weight = rows
+    sample, held = Sample(X[:N], y[:N], weight[:N]), Sample(X[N:], y[N:], np.zeros(N))
+    alone = make_learner(name, 0).fit(sample)
+    assert np.array_equal(
+        make_learner(name, 0).fit(sample, held).predict_logit(X), alone.predict_logit(X)
+    )
+
+
+@pytest.mark.parametrize("name", ["linear", "forest", "smooth"])
+def test_a_small_unit_is_a_unit_and_a_few_marks_hide_nothing(name, rows):
+    X, y, weight = rows
+    plain = fit(name, rows).predict_logit(X)
+    small = fit(name, (1e-15 * X, y, weight)).predict_logit(1e-15 * X)
+    assert np.allclose(small, plain, atol=1e-4)
+    if name == "smooth":  # whose features are scaled by what most of the rows have
+        marked = np.where(np.arange(2 * N)[:, None] % 100 == 0, 99_999_999_999, X)
+        kept = slice(1, 100)
+        found = fit(name, (marked, y, weight)).predict_logit(marked)
+        assert np.corrcoef(found[kept], plain[kept])[0, 1] > 0.8
+
+
 def test_the_linear_penalty_is_chosen_on_validation_rows(rows):
     X, y, weight = rows
     noise = np.random.default_rng(1).permutation(y)

@@ -17,6 +17,7 @@ import dcem
 from dcem import methods
 from dcem.methods.propensity import PropensitySettings
 from dcem.saving import ModelFileError, load_model
+from dcem.saving.folder import require_place
 from dcem.table.labels import SelectiveLabels
 
 SMALL = {"hidden": (8,), "max_iter": 2, "steps": 5, "random_state": 0}
@@ -127,6 +128,32 @@ def test_what_is_no_model_is_refused(tmp_path):
     (tmp_path / "model.json").write_text('{"format": "other", "format_version": 1}')
     with pytest.raises(ModelFileError, match="does not describe"):
         load_model(tmp_path)
+
+
+def test_what_keeps_a_model_from_being_read_or_written_is_said(saved, monkeypatch):
+    file = saved / "model.json"
+    file.write_text(file.read_text().replace('"dcem_version": "', '"odd": NaN, "dcem_version": "'))
+    with pytest.raises(ModelFileError, match="truncated or was altered"):
+        load_model(saved)
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(ModelFileError, match=r"model\.json cannot be read \(Is a directory\)"):
+        load_model(saved)
+    monkeypatch.chdir(saved)
+    with pytest.raises(ModelFileError, match="current folder"):
+        require_place(".")
+
+
+@pytest.mark.parametrize("name", ["heckman", "unmeasured-cause"])
+def test_as_many_coefficients_as_rows_are_not_taken_for_rows(name, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 39))
+    y = np.where(rng.random(40) < 0.7, X[:, 0] > 0, np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = methods.make(name, random_state=0).fit(X, y)
+    model.save(tmp_path / "m")
+    assert np.array_equal(load_model(tmp_path / "m").predict_proba(X), model.predict_proba(X))
 
 
 def test_the_wrong_class_is_refused(saved):

@@ -22,6 +22,8 @@ CASES = {
     "smooth": ("tested-only", {"learner": "smooth"}),
     "perceptron": ("tested-only", {"learner": "perceptron"}),
     "ensemble": ("ensemble", {"steps": 100, "parts": PARTS}),
+    "heckman": ("heckman", {}),
+    "unmeasured-cause": ("unmeasured-cause", {}),
     "network": ("tested-only", {"learner": "network", "steps": 20, "n_members": 2}),
 }
 
@@ -99,6 +101,20 @@ def test_raw_columns_in_the_same_probabilities_out(case, tmp_path):
         np.testing.assert_allclose(asked(session, frame), model.predict_proba(frame), atol=1e-6)
 
 
+def test_codes_and_words_for_missing_mean_the_same_and_an_hour_is_no_code(tmp_path):
+    frame = people()
+    frame["at"] = np.where(np.arange(len(frame)) % 3, "21:00", "09:00")
+    frame["type_code"] = frame["type_code"].astype(str).where(frame.index % 5 > 0)
+    table = read_table(frame, Roles(label="y", missing=("9", "unknown"), category=("type_code",)))
+    estimator = make("tested-only", learner="linear").fit_problem(table.problem)
+    model = TableModel(estimator, table.encoder, table.roles, table.source)
+    model.export_onnx(tmp_path / "model.onnx")
+    session = runtime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
+    later = frame.head(6).drop(columns="y")
+    later["type_code"] = ["1", "7.0", "9.0", "NaN", "n/a", "None"]
+    np.testing.assert_allclose(asked(session, later), model.predict_proba(later), atol=1e-6)
+
+
 def test_a_frame_with_categories(tmp_path):
     frame = people()
     y = frame.pop("y")
@@ -117,3 +133,6 @@ def test_what_cannot_be_exported_says_so(tmp_path):
     with pytest.raises(InputError, match="learner LogisticRegression cannot be exported"):
         own.export_onnx(tmp_path / "model.onnx")
     assert list(tmp_path.iterdir()) == []
+    own = make("tested-only", learner="linear").fit(frame.rename(columns={"X": "probabilities"}), y)
+    with pytest.raises(InputError, match="A column is called 'probabilities'"):
+        own.export_onnx(tmp_path / "model.onnx")

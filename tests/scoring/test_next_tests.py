@@ -208,6 +208,15 @@ def test_people_with_several_rows(model, tmp_path):
     assert any("more than one row of such a person" in note for note in many.notes)
 
 
+def test_identifiers_that_are_numbers_keep_their_digits(model, tmp_path):
+    frame = visits(60, seed=1)
+    frame["patient"] = pd.array([None, *range(2**60, 2**60 + 59)], "Int64")
+    frame.to_parquet(tmp_path / "a.parquet")
+    listed = next_tests(model, tmp_path / "a.parquet", 5).table
+    expected = [None if pd.isna(one) else one for one in frame["patient"].iloc[listed["row"]]]
+    assert listed["patient"].tolist() == expected
+
+
 def test_a_small_group_keeps_a_minimum_and_is_told_so(model, tmp_path):
     frame = visits(1000, seed=9).assign(result="not ordered")
     frame["race"] = np.where(frame.index < 20, "B", "A")

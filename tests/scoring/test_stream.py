@@ -289,6 +289,25 @@ def test_batches_are_scored_as_they_come(model):
     assert named.column("patient").to_pylist() == frame["patient"][:40].tolist()
 
 
+def test_columns_carried_over_are_there_and_not_written_over(model):
+    frame = visits(10, seed=6).assign(distance=7.0)
+    assert "patient" in next(score_batches(model, [frame], keep="patient")).schema.names
+    for keep, why in (("distance", "carried over and added"), (["patent"], "mean 'patient'")):
+        with pytest.raises(InputError, match=why):
+            next(score_batches(model, [frame], keep=keep))
+
+
+def test_a_folder_whose_model_was_replaced_is_read_again(model, tmp_path):
+    frame, scored = visits(10, seed=6), []
+    other = make("tested-only", learner="linear").fit_problem(read_table(visits(), ROLES).problem)
+    for estimator in (model.estimator, other):
+        replace(model, estimator=estimator).save(tmp_path / "model")
+        (batch,) = score_batches(tmp_path / "model", [frame])
+        scored.append(batch.column("score").to_numpy())
+    assert np.allclose(scored[1], other.predict_proba(model._rows(frame))[:, 1], atol=1e-6)
+    assert not np.allclose(*scored)
+
+
 def test_what_a_killed_run_left_is_cleared(model, tmp_path):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
@@ -322,7 +341,10 @@ def test_load_model_reads_both_kinds_of_folders(model, tmp_path):
         ("encoder", {"missing": [], "columns": [{"name": "age", "kind": "word"}]}),
         ("roles", {"label": "y", "groups": "sex"}),
         ("roles", []),
+        ("encoder", {"missing": [1], "columns": None}),
         ("source", {"rows": "many"}),
+        ("source", {"name": "a", "rows": 0, "columns": 3, "sha256": ""}),
+        ("source", {"name": [], "rows": 9, "columns": 3, "sha256": ""}),
         ("missing", {"age": "often"}),
         ("missing", 7),
     ],
@@ -332,6 +354,8 @@ def test_a_crafted_table_is_refused(model, tmp_path, field, value):
     file = tmp_path / "model" / "model.json"
     description = json.loads(file.read_text())
     description.pop("sha256")
+    if value == {"missing": [1], "columns": None}:
+        value["columns"] = description["table"]["encoder"]["columns"]
     description["table"][field] = value
     description["sha256"] = _content_hash(description)
     file.write_text(json.dumps(description))

@@ -170,7 +170,7 @@ class Boost(TreeLearner):
         for batch in batches(features=False):
             labels.append(batch.y.astype(np.float32))
             weights.append(batch.weight.astype(np.float32))
-            rows_of += np.bincount((batch.number * PEOPLE).astype(np.int64), minlength=PEOPLE)
+            np.add.at(rows_of, (batch.number * PEOPLE).astype(np.int64), 1)
         y, weight = np.concatenate(labels), np.concatenate(weights, axis=1)
         del labels, weights
         # People who share a place count as one: a leaf holds ten of them all the more.
@@ -181,7 +181,7 @@ class Boost(TreeLearner):
             one._prepare(sample)
         if len(np.unique(y)) < 2:
             for one, counted in zip(made, weight, strict=True):
-                one._say(base_rate(y, counted))
+                one._say(base_rate(y, counted / counted.mean()))
             return made
         settings = made[0]._settings(leaf) | {
             "num_threads": cpu_count(),

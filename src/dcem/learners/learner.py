@@ -99,6 +99,7 @@ class LearnerBase:
         """
         self.n_features = sample.X.shape[1]
         sample = sample.counted()
+        held = held if held is not None and held.weight.any() else None
         self._prepare(sample)
         if len(np.unique(sample.y)) < 2:
             self._say(float(expit(sample.base_rate)) if self.squared else sample.base_rate)

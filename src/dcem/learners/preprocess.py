@@ -86,7 +86,7 @@ class Preprocessor:
                 shown[first + column] = enough_people(everybody, others[column], most)
             np.copyto(columns, median[block, None], where=missing | ~shown[block, None])
             mean[block], scale[block] = columns.mean(axis=1), columns.std(axis=1)
-        constant = scale <= 1e-12 * np.maximum(1.0, np.abs(mean))
+        constant = scale <= 1e-12 * np.abs(mean)  # whatever the unit: moles may be of size 1e-13
         scale = np.where(shown, np.where(constant, 1.0, scale) / spread, np.inf)
         return cls(median, mean, scale, np.flatnonzero(ever))
 
@@ -171,9 +171,9 @@ class Scaling:
         rows = preprocessor.transform(X, "float64")
         low, center, high = np.quantile(rows, (0.25, 0.5, 0.75), axis=0)
         scale = (high - low) / 1.349  # the standard deviation of a normal distribution
-        flat = scale < 1e-9  # half of the rows are alike: a flag, or a count of rare events
+        flat = scale < 1e-12  # half of the rows are alike: a flag, or a count of rare events
         center = np.where(flat, rows.mean(axis=0), center)
-        return cls(preprocessor, center, np.where(flat, np.maximum(rows.std(axis=0), 1e-9), scale))
+        return cls(preprocessor, center, np.where(flat, np.maximum(rows.std(axis=0), 1e-12), scale))
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """The inputs of these rows."""

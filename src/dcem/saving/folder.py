@@ -83,6 +83,10 @@ def require_place(folder: str | Path) -> bool:
     So a save replaces a model, and nothing else is ever lost by it.
     """
     folder = Path(folder)
+    if folder.resolve() == Path.cwd():
+        raise ModelFileError(
+            f"{folder} is the current folder, and a model replaces its folder. Name another one."
+        )
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return False
     if not _is_model(folder):
@@ -278,7 +282,7 @@ def _read_description(folder: Path) -> dict[str, Any]:
     try:
         if len(content) > LONGEST:
             raise ValueError
-        description = json.loads(content)
+        description = json.loads(content, parse_constant=int)  # NaN is refused
         version = description["format_version"] if description["format"] == FORMAT else None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ModelFileError(f"{file} is truncated or was altered: it cannot be read.") from None
@@ -332,8 +336,10 @@ def _from_version_1(description: dict[str, Any], arrays: dict[str, np.ndarray]) 
 def _content(file: Path, otherwise: str) -> bytes:
     try:
         return file.read_bytes()
-    except OSError:
-        raise ModelFileError(f"{otherwise}: {file.name} is missing.") from None
+    except OSError as error:
+        gone = isinstance(error, FileNotFoundError | NotADirectoryError)
+        why = "is missing" if gone else f"cannot be read ({error.strerror})"
+        raise ModelFileError(f"{otherwise}: {file.name} {why}.") from None
 
 
 def _hash_bytes(content: bytes) -> str:

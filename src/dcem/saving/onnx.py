@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dcem.methods.base import SelectiveClassifier
 
 OPSET, ML_OPSET = 17, 3
+OUTPUT = "probabilities"
 IR_VERSION = 9  # what runtimes of the last years read
 TOLERANCE = 1e-5
 PROBES = 256
@@ -60,6 +61,8 @@ def export_onnx(
             "A model that was moved to a known prevalence cannot be exported. Fit one without it."
         )
     encoder = getattr(estimator, "encoder_", encoder)
+    if encoder is not None and OUTPUT in encoder.columns:
+        raise InputError(f"A column is called {OUTPUT!r}, as is what the file returns: rename it.")
     path = Path(path)
     features = _probes(estimator)
     with whole_file(path) as temporary:
@@ -84,7 +87,7 @@ def export_onnx(
             given, rows = _raw_probes(encoder, features)
             if not hasattr(estimator, "encoder_"):
                 rows = encoder.transform(rows)
-        exported = session.run(["probabilities"], given)[0]
+        exported = session.run([OUTPUT], given)[0]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # the rows were made to be odd
             ours = estimator.predict_proba(_with_names(estimator, rows))
@@ -161,7 +164,9 @@ def _learners_model(estimator: Any, graph: Graph) -> Any:
     from onnx import helper
 
     if hasattr(estimator, "coefficients_"):
-        positive = graph.probits(estimator.preprocessor_, estimator.coefficients_)
+        positive = graph.probits(
+            estimator.preprocessor_, np.atleast_2d(estimator.coefficients_)
+        )
     elif not hasattr(estimator, "models_"):
         raise InputError(f"{estimator.name} cannot be exported: save it as a folder instead.")
     elif estimator.members_alike:
@@ -169,14 +174,14 @@ def _learners_model(estimator: Any, graph: Graph) -> Any:
     else:
         positive = graph.ensemble(estimator)
     negative = graph.node("Sub", graph.constant(1.0), positive)
-    last = helper.make_node("Concat", [negative, positive], ["probabilities"], axis=1)
+    last = helper.make_node("Concat", [negative, positive], [OUTPUT], axis=1)
     return _model(graph, [*graph.nodes, last], estimator.name)
 
 
 def _model(graph: Graph, nodes: Sequence[Any], name: str) -> Any:
     from onnx import helper
 
-    answer = helper.make_tensor_value_info("probabilities", DOUBLE, ["rows", 2])
+    answer = helper.make_tensor_value_info(OUTPUT, DOUBLE, ["rows", 2])
     made = helper.make_graph(nodes, name, graph.inputs, [answer], graph.constants)
     sets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
     return helper.make_model(made, opset_imports=sets, ir_version=IR_VERSION)

@@ -65,20 +65,20 @@ class Graph:
     def encoded(self, one: Encoding, missing: Sequence[str]) -> str:
         """The features `[n, k]` of a raw column, as `Encoding.encode` has them."""
         if not enters_as_text(one):
-            return self._number(one.name, [] if one.kind == "date" else missing)
+            return self._number(one.name, missing if one.kind == "number" else [])
         if one.kind == "boolean":
-            words = dict.fromkeys(values.YES, 1) | dict.fromkeys(values.NO, 0)
-            marks = {f(w): m for w, m in words.items() for f in (str.lower, str.title, str.upper)}
+            marks = _cased(dict.fromkeys(values.YES, 1) | dict.fromkeys(values.NO, 0))
             marks |= {"1.0": 1, "0.0": 0} | dict.fromkeys(missing, 2)
             return self._looked_up(one.name, marks, 2, np.array([[0.0], [1.0], [np.nan]]))
         n_marks = len(one.levels) + one.other + one.missing
+        absent = n_marks - 1 if one.missing else n_marks
         marks = {level: mark for mark, level in enumerate(one.levels)}
         if one.from_numbers:
             names = zip(values.number_names(one.levels), range(len(one.levels)), strict=True)
             marks = dict(names) | marks
             marks |= {f"{level}.0": mark for level, mark in marks.items()}
-        absent = n_marks - 1 if one.missing else n_marks
-        marks |= dict.fromkeys(["", *missing], absent)
+            marks = _cased(dict.fromkeys(values.NOT_A_NUMBER, absent)) | {"NaN": absent} | marks
+        marks |= dict.fromkeys(["", *missing, *(f"{code}.0" for code in missing)], absent)
         rest = len(one.levels) if one.other else n_marks
         table = np.vstack([np.eye(n_marks), np.zeros(n_marks)])
         if one.is_single:
@@ -254,6 +254,11 @@ class Graph:
         return self.node(
             "Where", self.node("IsNaN", self.features), self.constant(median), self.features
         )
+
+
+def _cased(words: dict[str, int]) -> dict[str, int]:
+    """Words as they are usually written: yes, Yes and YES."""
+    return {f(w): m for w, m in words.items() for f in (str.lower, str.title, str.upper)}
 
 
 def enters_as_text(one: Encoding) -> bool:

@@ -311,18 +311,20 @@ class TableModel:
                 estimator,
                 Encoder.from_plain(described["encoder"]),
                 Roles.from_plain(described["roles"]),
-                Source(**described["source"]),
+                _source(described["source"]),
                 {str(name): float(share) for name, share in described.get("missing", {}).items()},
                 str(described.get("why", "")),
-                None if start is None else Source(**start),
+                None if start is None else _source(start),
                 baseline=baseline and from_plain(Baseline, baseline),
             )
             if "bounds" in described:
                 arrays, width = saved.table_arrays, len(made.encoder.feature_names)
                 made = replace(made, ends=LearntEnds.from_plain(described["bounds"], arrays, width))
-            if len(made.encoder.feature_names) != len(estimator.preprocessor_.mean):
+            names = [*made.encoder.feature_names]
+            wanted = [*getattr(estimator, "feature_names_in_", names)]
+            if names != wanted or len(names) != len(estimator.preprocessor_.mean):
                 raise ValueError("its columns do not become the features that it needs")
-            made.encoder.transform(pd.DataFrame({name: [] for name in made.encoder.columns}))
+            made.encoder.transform(pd.DataFrame({name: ["1"] for name in made.encoder.columns}))
         except Exception as error:  # a file is outside input
             raise ModelFileError(
                 f"{folder} cannot be used as the model of a table: {error}"[:500]
@@ -342,6 +344,14 @@ class TableModel:
         for note in self.strange_columns(unread, self._empty(X, unread), len(X)) if len(X) else ():
             notice(note)
         return pd.DataFrame(X, columns=self.encoder.feature_names)
+
+
+def _source(plain: Mapping[str, Any]) -> Source:
+    made = Source(**plain)
+    kinds = [type(value) for value in vars(made).values()]
+    if kinds != [str, int, int, str, int, bool] or made.rows < 1:
+        raise ValueError("it does not say which table it is of")
+    return made
 
 
 def load_model(folder: str | Path, *, network: Any = None) -> Any:

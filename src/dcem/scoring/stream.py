@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,6 +21,7 @@ import pyarrow as pa
 from joblib import cpu_count
 from threadpoolctl import threadpool_limits
 
+from dcem.saving.folder import DESCRIPTION
 from dcem.saving.plain_data import shown_training_counts
 from dcem.scoring.bounds import BOUNDS_COLUMNS, bound_columns, require_bounds
 from dcem.scoring.decisions import DECISION, FLAGGED, Decider, Decisions, Rule
@@ -29,6 +30,7 @@ from dcem.table import group_codes, person_names, read_batches, read_header
 from dcem.table.addresses import located
 from dcem.table.frames import as_frame
 from dcem.table.messages import InputError, require_columns
+from dcem.table.roles import as_list
 from dcem.table.write import require_output, table_writer
 
 BESIDES = ("distance", "like_tested")  # columns added to the score and its spread
@@ -112,16 +114,21 @@ def carried(
         require_bounds(model, bounds, decide=rule is not None)
     header = read_header(path, query)
     require_columns(header, model.encoder.columns, f"{path}: the table")
-    called = {name: name for name in keep or ()}
-    if keep is None and model.roles.id in header:
-        called = {model.roles.id: own_name(model.roles.id, added(model, bounds))}
-    require_columns(header, tuple(called), f"{path}: the table")
     new = (*added(model, bounds), *((FLAGGED, DECISION) if rule else ()))
-    clash = sorted(set(called.values()) & set(new))
-    if clash:
+    called = _as_they_are(keep, new)
+    if keep is None and model.roles.id in header:
+        called = {model.roles.id: own_name(model.roles.id, new)}
+    require_columns(header, tuple(called), f"{path}: the table")
+    return called
+
+
+def _as_they_are(keep: str | Sequence[str] | None, new: Collection[str]) -> dict[str, str]:
+    """Columns to carry over under their names, none of which may be that of a `new` one."""
+    called = {name: name for name in as_list(keep)}
+    for name in called.keys() & new:
         raise InputError(
-            f"{path}: the column {clash[0]!r} would be carried over and added. Rename it, or leave "
-            "it out of `keep`."
+            f"The column {name!r} would be carried over and added. Rename it, or leave it out of "
+            "`keep`."
         )
     return called
 
@@ -246,15 +253,20 @@ def score_batches(
         model = loaded(Path(model).absolute())
     if bounds is not None:
         require_bounds(model, bounds)
-    called = {name: name for name in keep}
+    called = _as_they_are(keep, added(model, bounds))
     rows = (_record_batch(batch) for batch in batches)
     for scored, *_ in _scores(model, rows, called, threads=threads, bounds=bounds):
         yield scored
 
 
-@lru_cache(maxsize=4)
 def loaded(folder: Path) -> TableModel:
-    """The model in a folder, read once per process."""
+    """The model in a folder, read once per process, and again when it was replaced."""
+    file = folder / DESCRIPTION
+    return _loaded(folder, file.stat().st_mtime_ns if file.is_file() else None)
+
+
+@lru_cache(maxsize=4)
+def _loaded(folder: Path, written: int | None) -> TableModel:
     return TableModel.load(folder)
 
 
@@ -290,6 +302,7 @@ def _scores(
         first, batch = item
         rows = model.read(batch)
         scores = model.score_read(rows)
+        require_columns(batch.schema.names, tuple(called))
         columns = {new: batch.column(name) for name, new in called.items()}
         if not called:
             columns["row"] = pa.array(np.arange(first, first + batch.num_rows))
