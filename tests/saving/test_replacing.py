@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
+import pandas as pd
 import pytest
 from forked import FORK, started
 
 from dcem import methods
 from dcem.files import exchange, remove_abandoned
 from dcem.saving import load_model
+from dcem.table.write import write_frame
 
 
 def read_until(enough, folder, loads, told):
@@ -112,6 +114,14 @@ def test_a_full_disk_is_an_ordinary_error_and_the_older_model_stays(tmp_path):
             model(2).save(folder)
     assert load_model(folder).random_state == 1
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_full_disk_under_a_workbook(tmp_path):
+    pytest.importorskip("xlsxwriter")
+    frame = pd.DataFrame({"score": np.random.default_rng(0).random(5_000)})
+    with files_of_at_most(20_000), pytest.raises(OSError, match="too large"):
+        write_frame(frame, tmp_path / "scores.xlsx")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_full_disk_under_a_checkpoint(tmp_path):

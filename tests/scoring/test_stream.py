@@ -333,6 +333,21 @@ def test_load_model_reads_both_kinds_of_folders(model, tmp_path):
         TableModel.load(tmp_path / "arrays")
 
 
+def test_a_model_of_a_table_with_a_network_of_its_own_is_given_it_again(model, tmp_path):
+    nn = pytest.importorskip("torch.nn")
+
+    def network(n_inputs):
+        return nn.Linear(n_inputs, 1)
+
+    estimator = make("tested-only", network=network, steps=3, random_state=0)
+    estimator.fit_problem(read_table(visits(200), ROLES).problem)
+    replace(model, estimator=estimator).save(tmp_path / "model")
+    with pytest.raises(ModelFileError, match="pass its factory"):
+        dcem.load_model(tmp_path / "model")
+    loaded, frame = dcem.load_model(tmp_path / "model", network=network), visits(20)
+    assert np.array_equal(loaded.predict(frame), replace(model, estimator=estimator).predict(frame))
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -72,9 +73,8 @@ class Linear(LearnerBase):
             rows, rows_held = rows @ basis, rows_held @ basis
         for penalty in PENALTIES if held is not None else (PENALTY,):
             coefficients, intercept = self._fitted(rows, sample, penalty)
-            loss = -np.inf
-            if held is not None:
-                loss = self._loss(rows_held @ coefficients + intercept, held)
+            z = rows_held @ coefficients + intercept
+            loss = -np.inf if held is None else self._loss(z, held)
             if loss < best:
                 best, self.penalty = loss, penalty
                 self.coefficients, self.intercept = coefficients, intercept
@@ -109,12 +109,9 @@ class Linear(LearnerBase):
             lines = lines - steps
             if np.abs(steps).max() < SMALL_STEP:
                 break
-        made = []
-        for seed, line in zip(seeds, lines, strict=True):
-            model = cls(seed)
-            vars(model).update(vars(first) | {"seed": seed, "coefficients": line[:-1]})
-            model.intercept = float(line[-1])
-            made.append(model)
+        made = [copy(first) for _ in seeds]
+        for model, seed, line in zip(made, seeds, lines, strict=True):
+            model.seed, model.coefficients, model.intercept = seed, line[:-1], float(line[-1])
         return made
 
     def _say(self, value: float) -> None:

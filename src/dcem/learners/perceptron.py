@@ -137,16 +137,12 @@ def train(
             for m, rows_of in enumerate(held):
                 if step - at[m] > schedule.patience:
                     continue
-                loss = watch(m, _alone(stack, m).log_odds(rows_of[None])[0])
+                loss = watch(m, Stack(stack.sizes, flat[m : m + 1]).log_odds(rows_of[None])[0])
                 if loss < best[m]:
                     best[m], kept[m], at[m] = loss, flat[m], step
             if (step - at >= schedule.patience).all():
                 break
     flat[:] = kept
-
-
-def _alone(stack: Stack, m: int) -> Stack:
-    return Stack(stack.sizes, stack.flat[m : m + 1])
 
 
 def shuffled(

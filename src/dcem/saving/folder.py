@@ -136,7 +136,7 @@ def save(
         more = {f"{TABLE}{name}": array for name, array in (arrays or {}).items()}
         tensors = to_bytes(packer.arrays | more)
         (temporary / TENSORS).write_bytes(tensors)
-        description["tensors_sha256"] = _hash_bytes(tensors)
+        description["tensors_sha256"] = sha256(tensors).hexdigest()
         description["sha256"] = _content_hash(description)
         text = json.dumps(description, indent=1, allow_nan=False)
         (temporary / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
@@ -301,7 +301,7 @@ def _read_description(folder: Path) -> dict[str, Any]:
 def _read_arrays(folder: Path, description: dict[str, Any]) -> dict[str, np.ndarray]:
     file = folder / TENSORS
     content = _content(file, f"{folder} is incomplete")
-    if _hash_bytes(content) != description.get("tensors_sha256"):
+    if sha256(content).hexdigest() != description.get("tensors_sha256"):
         raise ModelFileError(f"{file} is truncated or was altered: its hash does not match.")
     try:
         arrays = dict(load(content))
@@ -340,10 +340,6 @@ def _content(file: Path, otherwise: str) -> bytes:
         gone = isinstance(error, FileNotFoundError | NotADirectoryError)
         why = "is missing" if gone else f"cannot be read ({error.strerror})"
         raise ModelFileError(f"{otherwise}: {file.name} {why}.") from None
-
-
-def _hash_bytes(content: bytes) -> str:
-    return sha256(content).hexdigest()
 
 
 def _content_hash(description: dict[str, Any]) -> str:

@@ -164,9 +164,7 @@ def _learners_model(estimator: Any, graph: Graph) -> Any:
     from onnx import helper
 
     if hasattr(estimator, "coefficients_"):
-        positive = graph.probits(
-            estimator.preprocessor_, np.atleast_2d(estimator.coefficients_)
-        )
+        positive = graph.probits(estimator.preprocessor_, np.atleast_2d(estimator.coefficients_))
     elif not hasattr(estimator, "models_"):
         raise InputError(f"{estimator.name} cannot be exported: save it as a folder instead.")
     elif estimator.members_alike:

@@ -30,7 +30,7 @@ from dcem.table.encoder import Encoder
 SETTINGS = {cls.__name__: cls for cls in (PropensitySettings,)}
 # Fitted attributes about individual rows; never written.
 ROWS = {"train_rows_", "pseudo_labels_", "propensity_", "pseudo_outcome_"}
-OF_FEATURES = {"classes_", "feature_names_in_", "coefficients_", "covariance_"}  # however long
+COLUMNS = {"classes_", "feature_names_in_", "coefficients_", "covariance_"}  # however many
 # Fitted attributes with a place of their own in the description.
 PLACED = {"preprocessor_", "support_", "training_counts_", "training_few_", "encoder_"}
 ARRAYS = "bifuUO"  # kinds of arrays that a description may hold
@@ -69,7 +69,7 @@ class Packer:
         for name, value in vars(one).items():
             if not name.endswith("_") or name.startswith("_") or name in ROWS | PLACED:
                 continue
-            if isinstance(value, np.ndarray) and name not in OF_FEATURES and n_rows & set(value.shape):
+            if isinstance(value, np.ndarray) and name not in COLUMNS and n_rows & set(value.shape):
                 continue  # about rows, whatever it is called
             try:
                 fitted[name] = self._value(value, f"{place}{name}")

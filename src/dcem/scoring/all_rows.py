@@ -82,18 +82,13 @@ def fit_all_rows(
     if table.draw is None:
         raise InputError("The table was read whole: fit it without `all_rows`.")
     problem = table.problem
-    if table.roles.until is not None:
-        raise InputError(
-            "Rows after a time (`until`) are left out of rows in memory: omit `all_rows`."
-        )
-    if problem.imperfect_test is not None:
-        raise InputError(
-            "The truth behind an imperfect test is learnt from rows in memory: omit `all_rows`."
-        )
-    if problem.known_prevalence:
-        raise InputError(
-            "A model is moved to a known prevalence by rows in memory: leave out `all_rows`."
-        )
+    for asked, why in (
+        (table.roles.until, "Rows after a time (`until`) are left out of"),
+        (problem.imperfect_test, "The truth behind an imperfect test is learnt from"),
+        (problem.known_prevalence, "A model is moved to a known prevalence by"),
+    ):
+        if asked:
+            raise InputError(f"{why} rows in memory: leave out `all_rows`.")
     estimator = delivered(method, n_members=n_members, learner=learner, random_state=random_state)
     held = table.draw.numbers < held_below(table.draw)
     describe_features(estimator, problem)

@@ -297,14 +297,14 @@ class TableModel:
         return cls._of(SavedModel.read(folder))
 
     @classmethod
-    def _of(cls, saved: SavedModel) -> TableModel:
+    def _of(cls, saved: SavedModel, network: Any = None) -> TableModel:
         described, folder = saved.table, saved.folder
         if described is None:
             raise ModelFileError(
                 f"{folder} holds a model that was fitted to arrays, not to a table: it does not "
                 "know how raw columns become features. Fit one with: dcem fit."
             )
-        estimator = saved.estimator()
+        estimator = saved.estimator(network)
         try:
             start, baseline = described.get("started_from"), described.get("baseline")
             made = cls(
@@ -358,7 +358,7 @@ def load_model(folder: str | Path, *, network: Any = None) -> Any:
     """The model in a folder: a `TableModel` if it was fitted to a table, else the estimator.
 
     Both have `predict_proba` and `predict`; a `TableModel` takes raw rows. `network` is the module
-    factory of an estimator that was fitted with one.
+    factory of a method that was fitted with one.
     """
     saved = SavedModel.read(folder)
-    return saved.estimator(network) if saved.table is None else TableModel._of(saved)
+    return saved.estimator(network) if saved.table is None else TableModel._of(saved, network)

@@ -318,7 +318,8 @@ def _look(model: TableModel, batch: pa.RecordBatch) -> tuple[pd.DataFrame, Count
     out: dict[str, Any] = {}
     known = model.roles.id
     if known is not None and known in batch.schema.names:
-        out[own_name(known, RESERVED)] = batch.column(known).to_pandas(integer_object_nulls=True).to_numpy()
+        who = batch.column(known).to_pandas(integer_object_nulls=True)  # floats lose digits
+        out[own_name(known, RESERVED)] = who.to_numpy()
         out[PERSON] = person_names(batch, model.roles)
     groups = group_codes(batch, model.roles)
     if groups is not None:

@@ -21,10 +21,6 @@ from dcem.scoring.stream import Predicted, Tally, carried, loaded, score_part
 from dcem.table.formats import parquet_files
 from dcem.table.messages import InputError
 
-Job = tuple[
-    Path, Path, str, Path, Mapping[str, str], int, float | None
-]  # the arguments of `score_file`
-
 
 def predict_folder(
     model: str | Path,
@@ -64,8 +60,7 @@ def predict_folder(
     fitted = TableModel.load(model)
     called = carried(fitted, folder, keep, bounds=bounds)
     with whole_folder(out) as partial:
-        jobs: list[Job] = []
-        start = 0
+        jobs, start = [], 0  # arguments of `score_file`
         for file in parquet_files(folder):
             name, rows = file.relative_to(folder), pyarrow.parquet.read_metadata(file).num_rows
             if rows:

@@ -190,14 +190,10 @@ def score_part(
         sizes = shown_training_counts(model.estimator)["rows"]
         unsaid = frozenset(map(str, sizes.index[sizes.isna()]))
         decide = Decider(rule, model.score_name, write, unsaid) if rule else None
-        how: Any = {
-            "grouped": bool(groups),
-            "named": bool(people),
-            "start": start,
-            "threads": threads,
-            "bounds": bounds,
-        }
-        for scored, strange, groups_and_people in _scores(model, batches, called, **how):
+        whose = bool(groups), bool(people)
+        for scored, strange, *groups_and_people in _scores(
+            model, batches, called, *whose, start=start, threads=threads, bounds=bounds
+        ):
             if decide:
                 decide(scored, *groups_and_people)
             else:
@@ -289,16 +285,16 @@ def _scores(
     model: TableModel,
     batches: Iterable[pa.RecordBatch],
     called: Mapping[str, str],
-    *,
     grouped: bool = False,
     named: bool = False,
+    *,
     start: int = 0,
     threads: int | None = None,
     bounds: float | None = None,
-) -> Iterator[tuple[pa.RecordBatch, np.ndarray, tuple[Any, Any]]]:
+) -> Iterator[tuple[pa.RecordBatch, np.ndarray, Any, Any]]:
     """Scored batches in order, their unread and empty cells `[2, columns]`, groups and people."""
 
-    def scored(item: tuple[int, pa.RecordBatch]) -> tuple[pa.RecordBatch, np.ndarray, Any]:
+    def scored(item: tuple[int, pa.RecordBatch]) -> tuple[pa.RecordBatch, np.ndarray, Any, Any]:
         first, batch = item
         rows = model.read(batch)
         scores = model.score_read(rows)
@@ -313,11 +309,10 @@ def _scores(
         columns |= dict(zip(added(model), [*numbers, pa.array(scores.like_tested)], strict=True))
         if bounds is not None:
             columns |= bound_columns(model, batch, rows, scores, bounds)
-        whose = (
-            group_codes(batch, model.roles) if grouped else None,
-            person_names(batch, model.roles) if named else None,
-        )
-        return pa.RecordBatch.from_pydict(columns), np.stack([rows.unread, rows.empty]), whose
+        groups = group_codes(batch, model.roles) if grouped else None
+        people = person_names(batch, model.roles) if named else None
+        strange = np.stack([rows.unread, rows.empty])
+        return pa.RecordBatch.from_pydict(columns), strange, groups, people
 
     return parallel(scored, with_start(batches, start), threads)
 

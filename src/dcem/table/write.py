@@ -181,23 +181,26 @@ def _workbook(out: Path, partial: Path, schema: pa.Schema) -> Iterator[Write]:
         import xlsxwriter
     as_text = dict.fromkeys(("strings_to_formulas", "strings_to_urls", "strings_to_numbers"), False)
     how = {"constant_memory": True, "default_date_format": "yyyy-mm-dd hh:mm:ss", **as_text}
-    with closing(xlsxwriter.Workbook(str(partial), how)) as book:
-        sheet, rows = book.add_worksheet(), 0
-        sheet.write_row(0, 0, schema.names)
+    try:
+        with closing(xlsxwriter.Workbook(str(partial), how)) as book:
+            sheet, rows = book.add_worksheet(), 0
+            sheet.write_row(0, 0, schema.names)
 
-        def write(batch: pa.RecordBatch) -> None:
-            nonlocal rows
-            if rows + batch.num_rows > SHEET_ROWS:
-                raise InputError(
-                    f"{out}: a sheet holds {SHEET_ROWS:,} rows, and there are more. Write a "
-                    ".parquet or .csv file."
-                )
-            columns = _as_cells(batch).columns
-            for row in zip(*(column.to_pylist() for column in columns), strict=True):
-                rows += 1
-                sheet.write_row(rows, 0, row)
+            def write(batch: pa.RecordBatch) -> None:
+                nonlocal rows
+                if rows + batch.num_rows > SHEET_ROWS:
+                    raise InputError(
+                        f"{out}: a sheet holds {SHEET_ROWS:,} rows, and there are more. Write a "
+                        ".parquet or .csv file."
+                    )
+                columns = _as_cells(batch).columns
+                for row in zip(*(column.to_pylist() for column in columns), strict=True):
+                    rows += 1
+                    sheet.write_row(rows, 0, row)
 
-        yield write
+            yield write
+    except xlsxwriter.exceptions.FileCreateError as error:  # of a full disk, say
+        raise error.args[0] from None
 
 
 @contextmanager
