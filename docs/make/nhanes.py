@@ -29,62 +29,63 @@ WAYS = {
 TEXT = """\
 # A real decision to test, and the truth for everybody
 
-The US survey NHANES measured glycohaemoglobin in everyone it examined, and asked whether blood had
-been tested for diabetes in the last three years. 28,355 adults had never been told that they have
-it; half of them had been tested: 55 % of the insured and 32 % of the uninsured, 35 % at 20 to 34
-and 64 % at 65 and over. So somebody decided whom to test, and we know what a test would have shown
-in everybody. Nothing is simulated. `dcem.tasks.load_nhanes(path, outcome="diabetes")` reads the
-CDC's own files, or one merged table.
+The US survey NHANES lets us check `dcem` on real testing decisions, because the truth is known for
+everybody. The survey measured glycohaemoglobin in everyone it examined, and asked whether their
+blood had been tested for diabetes in the last three years. 28,355 adults had never been told that
+they have diabetes. Half of them had been tested: 55 % of the insured and 32 % of the uninsured, 35
+% at age 20 to 34 and 64 % at 65 and over. Nothing is simulated.
+`dcem.tasks.load_nhanes(path, outcome="diabetes")` reads the CDC's own files, or one merged table.
 
-Three cautions: the label of a tested person is the survey's measurement now, not the clinic's
-result then; leaving out the diagnosed selects on past tests; and the survey is a sample with
-weights, strata and sampling units, which the intervals below respect.
+Three cautions apply. The label of a tested person is the survey's measurement now, not the clinic's
+result then. Leaving out people with a diagnosis selects on past tests. And the survey is a sample
+with weights, strata and sampling units, which the intervals below respect.
 
-`python experiments/nhanes.py run --data FILE` makes every number of this page (`show` prints them
-all) and `python docs/make/nhanes.py` writes the page.
+`python experiments/nhanes.py run --data FILE` computes every number of this page (`show` prints
+them all), and `python docs/make/nhanes.py` writes the page.
 
 ## What each way of using the labels would have given
 
-Every method sees the labels of the tested alone, in five folds. Then the truth judges; rows count
-alike.
+Every method sees only the labels of the tested, in five folds. It is then judged by the truth for
+everybody, without survey weights.
 
 {methods}
 
-- **Who counts the untested as negative** finds a prevalence of {naive[diabetes]} % where it is
-  {prevalence[diabetes]} %, and of {naive[prediabetes]} % where it is {prevalence[prediabetes]} %.
-- **The default's risks are right**: a mean of {mean[diabetes]} % for {prevalence[diabetes]} %, and
-  of {mean[prediabetes]} % for {prevalence[prediabetes]} %. It ranks people as a model does that
-  was given the truth.
+- **Counting the untested as negative** gives a prevalence of {naive[diabetes]} % instead of
+  {prevalence[diabetes]} % for diabetes, and of {naive[prediabetes]} % instead of
+  {prevalence[prediabetes]} % for prediabetes.
+- **The default's risks are about right.** Their mean is {mean[diabetes]} % where the prevalence is
+  {prevalence[diabetes]} %, and {mean[prediabetes]} % where it is {prevalence[prediabetes]} %. The
+  default ranks people as well as a model that was given the truth.
 - **Looking at the tested alone misleads.** Among them the default's AUC is {tested[diabetes]} and
-  {tested[prediabetes]}. Doubly robust estimates without any truth say {dr[diabetes]} and
+  {tested[prediabetes]}. Doubly robust estimates without any truth give {dr[diabetes]} and
   {dr[prediabetes]}; the truth is {auc[diabetes]} and {auc[prediabetes]}. Over all methods and both
-  outcomes, {inside_dr} of {n} doubly robust intervals hold the truth, and {inside_tested} of {n}
-  of those among the tested.
-- **What nobody recorded matters a little.** At equal features and group the odds of the untested
-  are {ratio[diabetes]} of those of the tested for diabetes, {ratio[prediabetes]} for prediabetes:
-  the sick are tested somewhat more often than the table explains. That is an anchor for the
-  sensitivity analysis of the audit: there, what would change a conclusion is stated as such an
-  odds ratio. Told how common diabetes is, the audit finds it without any other truth
+  outcomes, {inside_dr} of {n} doubly robust intervals hold the truth, but only {inside_tested} of
+  {n} intervals among the tested.
+- **What nobody recorded matters a little.** At equal features and group, the odds of the untested
+  are {ratio[diabetes]} times those of the tested for diabetes, and {ratio[prediabetes]} times for
+  prediabetes: the sick are tested somewhat more often than the table explains. The audit's
+  sensitivity analysis states what would change a conclusion as such an odds ratio, so these values
+  give a scale for it. If told how common diabetes is, the audit finds this without any other truth
   ([rates that are known](known_rates.md)).
 
-With survey weights the default has {weighted[diabetes]} and {weighted[prediabetes]}.
+With survey weights the default has AUCs of {weighted[diabetes]} and {weighted[prediabetes]}.
 
 ## Whom to test next, with the truth in hand
 
-Of four fifths of the people, {tests:,} untested ones are tested, chosen in three ways; the default
-is fitted anew and judged on the last fifth. {folds}.
+Among four fifths of the people, {tests:,} of the untested are tested, chosen in three ways. The
+default is then fitted again and judged on the last fifth. {folds}.
 
 {further}
 
-`next-tests` looks for people of whom little is known, not for the ill: whoever wants to find the
-most cases tests the highest risk first. What it gives is knowledge of everybody: with one over the
-recorded probability as weights, its tests estimate the prevalence among the untested without bias
-(the last column: mean ± standard deviation over draws, and the truth), which tests of the highest
-risk cannot. A better ranking is not among the gains here: beside the tests there were already,
-2,000 more leave the AUC within chance of where it was, whichever way they are chosen.
+`next-tests` looks for people about whom little is known, not for the ill. To find the most cases,
+test the highest risk first. What `next-tests` gives is knowledge about everybody: weighted by one
+over the recorded probability, its tests estimate the prevalence among the untested without bias,
+which tests of the highest risk cannot. (The last column gives the mean ± standard deviation over
+draws, and the truth in brackets.) It does not improve the ranking here: with the existing tests,
+2,000 more leave the AUC unchanged within chance, however they are chosen.
 
-The 16 features are what a doctor could know before the test: age, sex, measures of the body,
-income, education, marriage, birth in the US, insurance, use of care, general health, and being
+The 16 features are what a doctor could know before the test: age, sex, body measurements, income,
+education, marital status, birth in the US, insurance, use of care, general health, and having been
 told of high blood pressure or cholesterol. Race and ethnicity is the group, and not a feature.
 """
 
