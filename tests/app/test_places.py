@@ -221,6 +221,39 @@ def test_a_strength_of_the_unmeasured_goes_with_every_step_that_takes_one(app) -
             recipe(study, "audit", Posted({"bounds": [wrong]}))
 
 
+def test_a_comparison_made_with_these_roles_is_gone_by_whatever_is_fitted(app) -> None:
+    write_stops(app.tables / "stops.csv", 60)
+    study = app.work.open(Place(app.tables / "stops.csv"))
+    study.say({**ROLES, **MORE}, words="policing")
+    run = Run(study.folder / "compare-1")
+    run.folder.mkdir()
+    (run.folder / "dcem.toml").write_text((study.folder / "dcem.toml").read_text())
+    (run.folder / "job.json").write_text('{"step": "compare", "result": "comparison.json"}')
+    (run.folder / "ended.json").write_text('{"code": 0}')
+    (run.folder / "comparison.json").write_text("{}")
+    study = app.work.study(study.name)
+    for method in ("auto", "ipw"):
+        made = recipe(study, "fit", Posted({"method": [method]}))
+        assert "--comparison" in made.words
+        assert f"read_comparison({str(run.result)!r})" in made.python
+        assert "words='policing'" in made.python
+        compile(made.python, "shown", "exec")
+    scored = commands.scored(study, run.folder / "model", study.people, run.folder)
+    assert scored.words[-2:] == ("--words", "policing")
+    study.say(ROLES)  # what is compared is another question now
+    study = app.work.study(study.name)
+    assert not offered(study, "fit")["compared"]
+    assert "--comparison" not in recipe(study, "fit", Posted({"method": ["auto"]})).words
+
+
+def test_what_is_ticked_is_what_is_compared_where_deciders_are_known(app) -> None:
+    write_stops(app.tables / "stops.csv", 60)
+    study = app.work.open(Place(app.tables / "stops.csv"))
+    study.say({**ROLES, **MORE, "decider": "precinct"})
+    ticked = offered(app.work.study(study.name), "compare")["methods"]
+    assert ticked["instrument"]
+
+
 def test_python_that_is_shown_calls_functions_by_the_names_of_their_parameters(app) -> None:
     write_stops(app.tables / "stops.csv", 60)
     study = app.work.open(Place(app.tables / "stops.csv"))

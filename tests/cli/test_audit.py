@@ -76,6 +76,14 @@ def test_places_are_checked_before_the_table_is_read(inside, tmp_path, place, sa
     assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
 
 
+def test_a_threshold_that_nothing_would_use_is_refused(inside, tmp_path) -> None:
+    (tmp_path / "people.csv").write_text("x,y\n1,0\n")
+    asked = ("audit", "people.csv", "--label", "y", "--threshold", ".3")
+    done = inside(*asked, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--bounds" in done.stderr
+
+
 def test_the_truth_moves_nothing(inside, table, tmp_path) -> None:
     """Everybody's true outcome, its opposite, or no such column: the same numbers."""
     frame = pd.read_csv(table, keep_default_na=False).head(600)

@@ -48,7 +48,8 @@ def test_every_method_is_judged_and_only_the_oracle_saw_the_truth(comparison) ->
 
 def test_what_is_left_counts_on_judging_each_method_and_on_the_first_network_most(task) -> None:
     steps = demo_steps(task)
-    assert list(steps) == list(compare_steps(task.train, METHODS, split=True, planted=0))
+    computed = compare_steps(task.train, METHODS, split=True, planted=0)
+    assert list(steps) == [*computed, "writing"]  # a page takes as long to draw as some fits
     assert [step for step in steps if step.startswith("judging")][-1] == "judging, 4 of 4"
     assert max(steps, key=steps.get) == "fitting methods, 1 of 4"
     assert min(steps.values()) > 0

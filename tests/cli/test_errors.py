@@ -108,6 +108,14 @@ def test_warnings_about_data_are_notes_and_others_stay_warnings() -> None:
     assert warnings.showwarning is before
 
 
+def test_notes_are_in_the_words_of_the_command(inside, tmp_path) -> None:
+    rows = ["x,tested,paid", *(f"{i},a,{i % 2}" for i in range(40)), *["1,'b',"] * 20]
+    (tmp_path / "loans.csv").write_text("\n".join(rows) + "\n")
+    asked = ("check", "loans.csv", "--label", "paid", "--group", "tested", "--words", "credit")
+    said = inside(*asked, cwd=tmp_path).stderr
+    assert "Nobody is approved in group" in said
+
+
 def test_ctrl_c_ends_with_130() -> None:
     result = run(raising(KeyboardInterrupt()))
     assert result.exit_code == 130

@@ -46,6 +46,15 @@ def test_a_page_beside_the_result_by_default(saved, inside) -> None:
     assert saved.with_suffix(".html").name in done.stdout.replace("\n", "")
 
 
+def test_the_words_are_those_of_the_result_unless_others_are_asked_for(tmp_path, inside) -> None:
+    saved, page = tmp_path / "comparison.json", tmp_path / "page.md"
+    document = compare_document(made_up_comparison(n_methods=2))
+    saved.write_text(to_json(document, "credit"), encoding="utf-8")
+    for words, spoken in (((), "approved"), (("--words", "policing"), "searched")):
+        assert inside("report", saved, "--out", page, *words, cwd=tmp_path).returncode == 0
+        assert spoken in page.read_text()
+
+
 @pytest.mark.parametrize("out", ["page.pdf", "comparison.json"])
 def test_what_cannot_be_written_is_refused_first(saved, inside, out) -> None:
     before = saved.read_text()

@@ -8,6 +8,7 @@ from math import nan
 
 import numpy as np
 import pytest
+from document_cells import cells
 
 from dcem.audit import audit_labels, remedies, without_small_cells
 from dcem.estimation.findings import SEVERITIES
@@ -17,7 +18,7 @@ from dcem.metrics.estimate import Estimate
 from dcem.report import audit as blocks
 from dcem.report.audit import SECTIONS, audit_document
 from dcem.report.audit_opening import key_numbers, opening, who_differs
-from dcem.report.document import NOTHING, WITHHELD, Missing, Name, Table, Text, cells
+from dcem.report.document import NOTHING, WITHHELD, Missing, Name, Table, Text
 from dcem.report.figures import people
 from dcem.report.parts import OF_SEVERAL_GROUPS, listed_findings
 from dcem.report.sensitivity import _unmeasured as unmeasured_table

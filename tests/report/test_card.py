@@ -6,11 +6,12 @@ from math import nan
 import numpy as np
 import pandas as pd
 import pytest
+from document_cells import cells
 
 from dcem import Roles, compare_methods, read_table
 from dcem.estimation.results import EVERYBODY
 from dcem.report.card import UNJUDGED, card_document
-from dcem.report.document import Name, Number, cells
+from dcem.report.document import Name, Number
 from dcem.report.to_html import to_html
 from dcem.report.to_markdown import to_markdown
 from dcem.scoring import fit_table
@@ -108,6 +109,10 @@ def test_a_docstring_s_emphasis_is_not_part_of_the_page(model) -> None:
     page = to_html(card_document(model))
     assert "Idea." in page
     assert "*Idea" not in page
+
+
+def test_what_counts_as_yes_is_not_a_word_of_a_field(model) -> None:
+    assert "that `y` is yes" in to_markdown(card_document(model), "credit")
 
 
 def test_without_a_comparison_nothing_is_claimed(model) -> None:

@@ -5,6 +5,7 @@ from html import unescape
 from math import nan
 
 import pytest
+from document_cells import cells
 from made_up import GROUPS, made_up_comparison
 
 from dcem.compare.results import ComparedGroup, Judgement, estimates
@@ -13,8 +14,8 @@ from dcem.estimation.measures import WHEN_ACTING
 from dcem.metrics.estimate import Estimate
 from dcem.report.compare import compare_document
 from dcem.report.compare_opening import opening, recommended, shown_targets
-from dcem.report.compare_tables import CAPTIONS, groups_table, main_pair
-from dcem.report.document import Code, Count, Missing, Name, Number, cells
+from dcem.report.compare_tables import CAPTIONS, _caption, groups_table, main_pair
+from dcem.report.document import Code, Count, Missing, Name, Number
 from dcem.report.to_html import to_html
 from dcem.report.to_json import to_json
 from dcem.report.to_markdown import to_markdown
@@ -101,6 +102,15 @@ def test_beside_the_answer_stands_what_is_more_serious_of_its_method(
     assert verdict.answer.startswith("Use `sar-em`, with care: ")
 
 
+def test_captions_say_which_group_they_are_of() -> None:
+    comparison = replace(made_up_comparison(n_methods=1), reference_group="1")
+    assert _caption(comparison, ("auc_against", "2")).startswith(
+        "AUC of group 2 minus that of group 1"
+    )
+    assert _caption(comparison, ("group_auc", "north")) == "AUC within north"
+    assert _caption(comparison, ("net_benefit", 0.2)) == "Net benefit of acting at a risk of 20 %"
+
+
 def test_an_oracle_is_never_recommended() -> None:
     comparison = made_up_comparison(truth=True, n_methods=3)
     *others, best = comparison.methods
@@ -121,8 +131,9 @@ def test_what_may_be_chance_is_not_recommended_without_a_word(worst, said) -> No
         judged = replace(one.judgements["dr"], auc=Estimate(0.61, 0.45, 0.75))
         methods[-1 - place] = replace(one, judgements={**one.judgements, "dr": judged})
     changed = replace(comparison, methods=tuple(methods))
-    verdict = opening(changed).verdict
+    verdict, picture = opening(changed).verdict, opening(changed).picture
     assert said in verdict.answer
+    assert any(row.label.tag == "recommended" for row in picture.rows) == (said != "No method")
     assert f"`{recommended(changed).name}`" in verdict.answer + verdict.sentences[0]
     assert verdict.severity in ("caution", "serious")
 

@@ -1,5 +1,6 @@
 import re
 import xml.etree.ElementTree as ElementTree
+from math import inf
 
 import numpy as np
 import pytest
@@ -114,6 +115,13 @@ def test_marks_of_an_axis_have_room_and_hold_both_ends() -> None:
         marks = re.findall(r"left:([\d.]+)%", _scale(axis))
         assert (marks[0], marks[-1]) == ("0", "100")
         assert len(marks) == shown, (high, form)
+
+
+def test_marks_of_rare_outcomes_are_told_apart_and_an_interval_may_have_no_end() -> None:
+    axis = axis_of([Number(Estimate(0.004, 0.002, 0.0075), "percent")])
+    labels = [axis.label(tick) for tick in axis.ticks]
+    assert labels == ["0.0 %", "0.2 %", "0.4 %", "0.6 %", "0.8 %"]
+    assert axis_of([Number(Estimate(2.0, 1.0, inf), "ratio")]).high == 2.0
 
 
 def test_paths_are_short_and_their_lines_the_same() -> None:

@@ -116,6 +116,22 @@ def test_names_and_sayings_are_left_alone() -> None:
     assert say("true positive rate, false positives") == "true positive rate, false positives"
 
 
+def test_who_has_it_and_a_test_that_errs_have_words_in_every_field() -> None:
+    police, lender = speak("policing"), speak("credit")
+    told = "Whether a positive is found; not that the untested are negative."
+    assert lender(told) == "Whether a default is found; not that the declined would repay."
+    assert police(told) == (
+        "Whether somebody with contraband is found; not that the unsearched carry nothing."
+    )
+    assert (
+        lender("corrected for the errors of the test") == "corrected for the errors of the record"
+    )
+    for general in ("it counts tested negatives as unknown", "learns who is positive and tested",
+                    "found positive, or found negative", "recorded as negative"):  # fmt: skip
+        assert not re.search("positive|negative|tested|searched searches", police(general))
+    assert police("column 'tested' of the tested") == "column 'tested' of the searched"
+
+
 def test_an_unknown_field_is_refused_with_the_known_ones() -> None:
     with pytest.raises(InputError, match="medicine"):
         speak("medecine")

@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 from math import nan
 
 import pytest
+from document_cells import cells
 from made_up import made_up_comparison
 from rich.console import Console
 
@@ -120,7 +121,7 @@ def test_in_short_the_answer_and_what_to_do_are_left() -> None:
 def test_every_value_is_in_every_output(make, write) -> None:
     document = make()
     text = squeezed(write(document))
-    values = [cell for cell in doc.cells(document) if isinstance(cell, doc.Number | doc.Count)]
+    values = [cell for cell in cells(document) if isinstance(cell, doc.Number | doc.Count)]
     assert len(values) > 5
     for cell in values:
         shown = pieces_of(cell)
@@ -238,6 +239,12 @@ def test_names_are_shown_as_they_are(write) -> None:
     assert "[/b]" in text
     assert "$x_1$" in text
     assert "<i>" in text
+
+
+def test_a_name_of_two_lines_takes_one_in_a_terminal() -> None:
+    table = doc.table("", ("group", "n"), [(doc.Name("Black or\nBlack British"), doc.Count(3))])
+    shown = doc.Document("", "", None, None, (doc.Section("a", "A", (table,)),))
+    assert "Black or Black British  3" in terminal(shown)
 
 
 def test_zero_has_no_sign() -> None:

@@ -159,18 +159,18 @@ def fitted(
     judge: bool = False,
     bounds: float | None = None,
 ) -> Recipe:
-    """The model; with a comparison, `auto` goes by it; with a `start`, it goes on from there."""
+    """The model; `auto` goes by a comparison, and so does its card; a `start` is gone on from."""
     folder = study.shown(out / "model")
     named = None if method == "auto" or start else method
-    by = study.shown(comparison) if comparison and not named and not start else None
+    by = study.shown(comparison) if comparison and not start else None
     earlier = study.shown(start) if start else None
     lines = ["import dcem", "import dcem.scoring", ""]
     how: dict[str, Any] = {}
-    if by:
+    if named:
+        how["method"] = named
+    elif by:
         lines.insert(0, "from pathlib import Path\n")
         how["method"] = RawPython(f"dcem.scoring.choice_for(table, Path({by!r}))")
-    elif named:
-        how["method"] = named
     if earlier:
         lines.append(f"start = dcem.load_model({earlier!r})")
         how["start"] = RawPython("start")
@@ -183,7 +183,11 @@ def fitted(
         lines.append("judged = dcem.compare_found(table.problem, [model.name])")
     elif judge:
         lines.append("judged = dcem.compare_methods(table.problem, [model.name], planted=0)")
-    lines.append(f"model.save({folder!r}{', judged' if judge else ''})")
+    elif by:
+        lines.insert(0, "from dcem.report.from_json import read_comparison\n")
+        lines.append(f"judged = read_comparison({by!r})")
+    save = call("model.save", repr(folder), *["judged"] * bool(judge or by), words=study.spoken)
+    lines.append(save)
     said = _said(
         study,
         "fit",
@@ -218,7 +222,8 @@ def scored(
             bounds=bounds,
         )
     )
-    said = words("predict", *places, out=written, query=people.query, bounds=bounds, **rule)
+    how = {"query": people.query, "bounds": bounds, **rule, "words": study.spoken}
+    said = words("predict", *places, out=written, **how)
     return Recipe(said, python, "scores.csv")
 
 
@@ -233,7 +238,8 @@ def next_tested(study: Study, model: Path, people: Place, out: Path, budget: int
         f"found = {found}\n"
         f"found.table.to_csv({written!r}, index=False)"
     )
-    said = words("next-tests", *places, budget=budget, query=people.query, out=written)
+    how = {"query": people.query, "out": written, "words": study.spoken}
+    said = words("next-tests", *places, budget=budget, **how)
     return Recipe(said, python, "next-tests.csv")
 
 
@@ -257,5 +263,4 @@ def _reading(study: Study, **how: Any) -> list[str]:
 
 
 def _written(study: Study, result: str, page: str) -> str:
-    spoken = None if study.words == "general" else study.words
-    return call(f"{result}.to_html", repr(page), words=spoken)
+    return call(f"{result}.to_html", repr(page), words=study.spoken)

@@ -15,6 +15,8 @@ from dcem.compare.fitting import default_methods
 from dcem.compare.found import usual_methods
 from dcem.methods.registry import ENTRIES, works_here
 from dcem.table.messages import InputError
+from dcem.table.settings import NAME as SETTINGS
+from dcem.table.settings import read_settings
 
 TITLES = {
     "times": "How long will it take?",
@@ -54,7 +56,7 @@ def recipe(study: Study, step: str, form: Posted) -> Recipe:
             raise InputError(f"There is no method {method!r} to be fitted.")
         start = earlier(study).get(form.get("start"))
         judge = bool(form.get("judge"))
-        comparison = latest_output(study, "compare")
+        comparison = comparison_of(study)
         return commands.fitted(study, out, method, comparison, start, judge, form.strength())
     model = latest_output(study, "fit")
     if model is None:
@@ -80,7 +82,7 @@ def options(study: Study, step: str) -> dict[str, Any]:
         },
         "fit": {
             "methods": fittable(study),
-            "compared": latest_output(study, "compare") is not None,
+            "compared": comparison_of(study) is not None,
             "earlier": list(earlier(study)),
         },
         "score": {"people": study.people},
@@ -93,7 +95,7 @@ def usual_of(study: Study) -> tuple[str, ...]:
     """What is compared unless methods are named."""
     if study.roles and study.positives_only:
         return usual_methods(stated=not study.roles.no_record)
-    return default_methods()
+    return default_methods(bool(study.roles and study.roles.decider))
 
 
 def comparable(study: Study) -> list[str]:
@@ -115,6 +117,15 @@ def fittable(study: Study) -> list[str]:
 def latest_output(study: Study, step: str) -> Path | None:
     """What the latest run of a step that ended well has written last."""
     return next((run.result for run in runs(study.folder, step) if run.state == "done"), None)
+
+
+def comparison_of(study: Study) -> Path | None:
+    """The latest comparison of the table as it is now, with the roles that it has now."""
+    for run in runs(study.folder, "compare"):
+        if run.state == "done" and run.result.stat().st_mtime_ns > study.place.stamp[0]:
+            same = read_settings(run.folder / SETTINGS).roles == study.settings.roles
+            return run.result if same else None
+    return None
 
 
 def earlier(study: Study) -> dict[str, Path]:

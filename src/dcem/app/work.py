@@ -82,6 +82,11 @@ class Study:
         """The field whose words reports use."""
         return str(self.settings.shared.get("words", "general"))
 
+    @property
+    def spoken(self) -> str | None:
+        """The same, where they have to be asked for."""
+        return None if self.words == "general" else self.words
+
     def shown(self, path: Path) -> str:
         """A path as one would type it in the folder of the start."""
         return typed(path, self.start)

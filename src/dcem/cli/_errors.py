@@ -35,6 +35,7 @@ RENAMED = {
     "--most-rows": "--sample-rows",
     "--methods": "--method",
 }
+WORDS = "dcem.words"  # the field in whose words the running command speaks
 # lightgbm is loaded by the first fit, and does not bring the OpenMP library.
 INCOMPLETE = "boosted trees need lightgbm, which should have come with dcem: pip install lightgbm"
 WITHOUT_OPENMP = (
@@ -132,7 +133,9 @@ class PoliteGroup(TyperGroup):
             message: Any, category: Any, filename: str, lineno: int, *rest: Any, **more: Any
         ) -> None:
             if isinstance(message, DataWarning):
-                tell("note", str(message))
+                from dcem.report.words import speak
+
+                tell("note", speak(ctx.meta.get(WORDS) or "general")(str(message)))
             else:
                 sys.stderr.write(warnings.formatwarning(message, category, filename, lineno))
 

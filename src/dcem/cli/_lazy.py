@@ -17,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
 from dcem.cli import _settings
+from dcem.cli._errors import WORDS
 from dcem.table.settings import NAME
 
 
@@ -39,6 +40,7 @@ class PlainCommand(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run, and write the choices to the settings file if that was asked for."""
+        ctx.meta[WORDS] = ctx.params.get("words")
         result = super().invoke(ctx)
         if self.name in _settings.READERS:
             _settings.remember(self, ctx)

@@ -17,6 +17,7 @@ import typer
 from dcem.table.messages import InputError, did_you_mean, quoted
 from dcem.table.roles import Roles, as_list
 from dcem.table.settings import NAME, Settings, find_settings, read_settings, settings_text
+from dcem.text import listed
 
 # Commands that read the file; their sections in it bear their names.
 READERS = ("audit", "compare", "fit", "predict", "monitor", "next-tests", "check", "report")
@@ -24,7 +25,7 @@ OF_THE_MODEL = ("monitor",)  # those for which columns mean what they meant for 
 SHARED = ("words", "seed", "query", "sample_rows")  # choices that may stand outside all sections
 EITHER = ("threshold", "capacity")  # one of them on the command line stands for both
 ADDED_TO = ("exclude", "missing", "category")  # lists that an option may be meant to lengthen
-SHOWN = 3  # entries of a list, where what was taken is told
+SHOWN = 4  # entries of a list, where what was taken is told
 PANEL = "Settings"
 
 
@@ -129,7 +130,8 @@ def fill_from_file(command: Any, ctx: Any, args: list[str]) -> None:
             f"look at the table and propose all roles, in a {NAME} that every command reads."
         )
     if ctx.default_map:
-        taken = ", ".join(f"{name} {_shown(value)}" for name, value in ctx.default_map.items())
+        said = {name: listed(as_list(value), SHOWN) for name, value in ctx.default_map.items()}
+        taken = ", ".join(f"{name} {value}" for name, value in said.items())
         typer.echo(f"From {path}: {taken}.", err=True)
 
 
@@ -180,13 +182,6 @@ def _fitting(param: Any, value: Any) -> Any:
     if isinstance(value, list):
         raise InputError(f"{NAME}: {param.name!r} takes one entry, not a list.")
     return value if isinstance(value, bool) and getattr(param, "is_flag", False) else str(value)
-
-
-def _shown(value: Any) -> str:
-    if not isinstance(value, list):
-        return str(value)
-    more = f" and {len(value) - SHOWN} more" if len(value) > SHOWN else ""
-    return ", ".join(value[:SHOWN]) + more
 
 
 def remember(command: Any, ctx: Any) -> None:

@@ -19,7 +19,7 @@ import typer
 
 from dcem.cli._settings import in_place_of, parameter, parameters_of
 from dcem.table.roles import Roles
-from dcem.text import counted, percent
+from dcem.text import counted, listed, percent
 
 if TYPE_CHECKING:
     from dcem.table import UserTable
@@ -30,7 +30,7 @@ WRITTEN = ".csv, .csv.gz, .parquet, .arrow, .xlsx, .dta, .sav or .xpt"
 WIDE = 100  # columns of a terminal
 KINDS = {"number": "numbers", "boolean": "yes/no", "category": "categories", "date": "dates",
          "time": "times of day"}  # fmt: skip
-MOST_NAMES = 12  # of columns with the same note
+MOST = 12  # names of columns with the same note
 
 
 def _located(text: str) -> Path:
@@ -91,21 +91,21 @@ BoundsOption = Annotated[
     ),
 ]
 Report = Annotated[
-    Path | None, typer.Option("--report", "-r", help="Write the answer as one HTML page.")
+    Path | None,
+    typer.Option(
+        "--report", "-r", help="Write the answer as one HTML page, and as Markdown beside it."
+    ),
 ]
 Markdown = Annotated[
     Path | None,
     typer.Option(help="Write it as Markdown. Default: beside the report, with ending .md."),
 ]
 Json = Annotated[Path | None, typer.Option(help="Write all numbers as JSON.")]
-Words = Annotated[
-    str,
-    typer.Option(
-        "--words",
-        help="Vocabulary of the report: general (tested), medicine, credit (approved) or policing "
-        "(searched).",
-    ),
-]
+VOCABULARY = (
+    "Vocabulary of the report: general (tested), medicine, credit (approved) or policing "
+    "(searched)."
+)
+Words = Annotated[str, typer.Option("--words", help=VOCABULARY)]
 
 
 def takes_roles(
@@ -221,7 +221,8 @@ def _show_each(table: UserTable, console: Any) -> None:
         missing = "" if column.missing == 0 else _share_missing(column.missing, table.source.rows)
         note = "[yellow]see below[/yellow]" if column.flag else escape(options_spelt(column.note))
         dim = column.role in ("excluded", "left out")
-        what = (column.role, column.kind) if wide else (_part_of(column),)
+        part = column.kind if column.role == "feature" else column.role
+        what = (column.role, column.kind) if wide else (part,)
         cells = (column.name or "(no name)", *what, missing, _becomes(column))
         grid.add_row(*map(escape, cells), note, style="dim" if dim else None)
     console.print(grid)
@@ -245,7 +246,7 @@ def _in_short(table: UserTable) -> Iterator[str]:
         by_note: dict[str, list[str]] = {}
         for column in columns:
             by_note.setdefault(_remark(column), []).append(column.name or "(no name)")
-        said = "; ".join(f"{_first_names(names)} ({note})" for note, names in by_note.items())
+        said = "; ".join(f"{listed(names, MOST)} ({note})" for note, names in by_note.items())
         yield from [f"{what}: {said}."] if said else []
     yield "Each column, and what it became: `dcem check` with the same roles."
 
@@ -258,18 +259,9 @@ def _remark(column: Column) -> str:
     return options_spelt("; ".join(part for part in parts if not part.endswith(AS_OTHER)))
 
 
-def _first_names(names: list[str]) -> str:
-    shown, more = names[:MOST_NAMES], len(names) - MOST_NAMES
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
-
-
 def options_spelt(note: str) -> str:
     """A note with its roles, such as `include`, as options."""
     return re.sub(r"`(\w+)`", lambda found: f"--{found[1].replace('_', '-')}", note)
-
-
-def _part_of(column: Any) -> str:
-    return str(column.kind if column.role == "feature" else column.role)
 
 
 def _share_missing(missing: float, rows: int) -> str:

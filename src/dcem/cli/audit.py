@@ -52,8 +52,11 @@ def audit(
     from dcem.audit.run import audit_labels, audit_steps
     from dcem.report.words import speak
     from dcem.table import read_table
+    from dcem.table.messages import InputError
 
     options.refuse_bounds(roles, bounds)
+    if threshold is not None and bounds is None:
+        raise InputError("A `threshold` is for decisions that hold within `bounds`: give both.")
     console = Console(highlight=False)
     outputs = Outputs.of_report(report, markdown, json, table, words)
     aside = Console(stderr=True, highlight=False)

@@ -65,15 +65,12 @@ def check(
         read = read_table(table, Roles(**roles), query)
     options.show_columns(read, console, say, whole=True)
     after = "somebody was found" if read.problem.positives_only else "the decision to test"
+    known = (
+        f"No column gives itself away as recorded after {after}; whether one was, only you know."
+    )
     if read.leaks:
-        console.print(say(f"Whether other columns were recorded after {after}, only you know."))
-    else:
-        console.print(
-            say(
-                f"No column gives itself away as recorded after {after}; whether one was, only you "
-                "know."
-            )
-        )
+        known = f"Whether other columns were recorded after {after}, only you know."
+    console.print(say(known))
     console.print()
     say = speak(words, read.problem.group_names)
     console.print(read.problem.summary(small_cells=False, say=say), markup=False)

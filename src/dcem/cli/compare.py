@@ -57,13 +57,7 @@ def compare(
     backend: Annotated[str, typer.Option(help="Where methods are fitted: local or ray.")] = "local",
     address: options.Address = None,
     words: options.Words = "general",
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            "--report",
-            help="Write the report here: one HTML file, and the same as Markdown beside it.",
-        ),
-    ] = None,
+    report: options.Report = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Folder for comparison.csv, comparison.md and .json."),

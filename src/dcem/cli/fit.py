@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from functools import partial
 from pathlib import Path
@@ -156,7 +157,7 @@ def fit(
     elif method == AUTO:
         chosen = choice_for(read, place)
         method = chosen.method
-        console.print(f"Taking {method}: {chosen.reason}.", soft_wrap=True)
+        console.print(f"Taking {method}: {say(chosen.reason)}.", soft_wrap=True)
     if roles.no_record:
         require_no_record(method)
     parts = ""
@@ -187,10 +188,12 @@ def fit(
         judged = compare.judged(read, [model.name], aside, say, of_tested={"planted": 0}, **how)
     model.save(out, judged, words=words)
     where = "The model, in place of the older one" if replaces else "The model"
-    console.print(f"Fitted in {duration(time.perf_counter() - started)}. {where}:")
+    done = "Fitted and judged" if judge else "Fitted"
+    console.print(f"{done} in {duration(time.perf_counter() - started)}. {where}:")
     console.print(f"  {out}", style="bold", soft_wrap=True)
     console.print(f"  read {out / 'MODEL_CARD.html'}", soft_wrap=True)
-    console.print(f"  {say('score people with')}: dcem predict {out} TABLE", soft_wrap=True)
+    scoring = f"dcem predict {shlex.quote(str(out))} TABLE"
+    console.print(f"  {say('score people with')}: {scoring}", markup=False, soft_wrap=True)
     if not (judged and model.judged_by(judged)):
         console.print(
             "  Its card says nothing of how good it is: add --judge, or first run: "

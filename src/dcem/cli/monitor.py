@@ -37,6 +37,7 @@ def monitor(
     """
     from rich.console import Console
 
+    from dcem.report.words import speak
     from dcem.scoring import TableModel, monitor_model
     from dcem.table import read_table
 
@@ -49,7 +50,7 @@ def monitor(
             table, known, query, sample_rows=sample_rows, random_state=seed, encoder=fitted.encoder
         )
     about = {"model": f"{model.name}, {fitted.name}, fitted to {fitted.source.name}"}
-    with telling({}, aside) as progress:
+    with telling({}, aside, speak(words, read.problem.group_names)) as progress:
         found = monitor_model(
             fitted,
             read,

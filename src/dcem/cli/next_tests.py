@@ -1,5 +1,6 @@
 """`dcem next-tests`: whom to test next, as probabilities."""
 
+import shlex
 from math import isnan
 from pathlib import Path
 from typing import Annotated
@@ -95,7 +96,8 @@ def next_tests(
         held = say("It holds everybody untested, each with a probability; nobody is drawn yet")
         console.print(f"  {held}: --draw-seed 1 draws, and adds the column `drawn`", soft_wrap=True)
     console.print(
-        f"  Once results are in the table: dcem fit TABLE --start-from {model} "
-        f"--testing-probability {out} --out NEW_MODEL, with the roles as before",
+        f"  Once results are in the table: dcem fit TABLE --start-from {shlex.quote(str(model))} "
+        f"--testing-probability {shlex.quote(str(out))} --out NEW_MODEL, with the roles as before",
+        markup=False,
         soft_wrap=True,
     )

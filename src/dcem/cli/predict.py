@@ -124,12 +124,12 @@ def predict(
         console.print(say(ranks), soft_wrap=True)
     then = fitted.baseline
     if keep is None and fitted.roles.id and then is not None and then.people < then.rows:
-        console.print(
-            f"`{escape(fitted.roles.id)}` names people, not rows, and some had several when "
-            "the model was fitted. Scores are in the order of the table; --keep COLUMN carries "
-            "over one that names the rows.",
-            soft_wrap=True,
+        names_people = (
+            f"`{fitted.roles.id}` names people, not rows, and some had several when the model was "
+            "fitted. Scores are in the order of the table; --keep COLUMN carries over one that "
+            "names the rows."
         )
+        console.print(say(names_people), markup=False, soft_wrap=True)
     console.print(f"  {out}", style="bold", soft_wrap=True)
     if done.decisions is not None:
         facts: dict[str, Any] = {

@@ -27,7 +27,9 @@ def report(
             "Default: a page beside the result.",
         ),
     ] = None,
-    words: options.Words = "general",
+    words: Annotated[
+        str | None, typer.Option(help=f"{options.VOCABULARY} Default: that of the result.")
+    ] = None,
 ) -> None:
     """Make the page of a saved audit, comparison or monitoring again, in any format and words.
 
@@ -35,7 +37,7 @@ def report(
     """
     from rich.console import Console
 
-    from dcem.report.from_json import read_result
+    from dcem.report.from_json import read_result, words_of
     from dcem.table.messages import InputError
 
     if result.is_dir():
@@ -44,5 +46,7 @@ def report(
     for path in places:
         if path.suffix.lower() not in KINDS:
             raise InputError(f"{path}: unknown kind of page. Allowed: {', '.join(KINDS)}.")
-    outputs = Outputs([(path, path.suffix.lower()[1:]) for path in places], result, words)
-    outputs.write(read_result(result), Console(highlight=False), brief=True)
+    document = read_result(result)
+    kinds = [(path, path.suffix.lower()[1:]) for path in places]
+    outputs = Outputs(kinds, result, words or words_of(result))
+    outputs.write(document, Console(highlight=False), brief=True)

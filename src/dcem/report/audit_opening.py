@@ -219,7 +219,8 @@ def _record(audit: Audit) -> list[str]:
             f"{_between(every.bounds)}."
         ]
     corrected = f", corrected for the errors of the test ({stated})" if stated else ""
-    unsure = f" ({percent(found.low)} to {percent(found.high)})" * (found.high > found.low)
+    low, high = percent(found.low), percent(found.high)
+    unsure = f" ({low} to {high})" * (low != high)  # a stated rate may have no interval
     beyond = ""
     if found is every.within:
         beyond = f"; for everybody it lies {_between(every.limits)}, whatever the others are like"
@@ -402,8 +403,9 @@ def limits(audit: Audit) -> tuple[str, ...]:
         if hidden:
             found.append(f"Anything about {groups(hidden)}: the numbers are withheld.")
     every = audit.overlap.get(EVERYBODY)
-    if every is not None and every.reason:
+    if every is not None and not every.complete:
         found.append(
-            "Anything about people like nobody tested: for them every number is extrapolation."
+            "Anything about people like nobody tested: for them every number is extrapolation. How "
+            "many they are is estimated anew each time, so that a comparison may say otherwise."
         )
     return tuple(found)

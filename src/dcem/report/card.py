@@ -93,7 +93,7 @@ def card_document(
 def _given(model: TableModel) -> str:
     """What its numbers are, and of which outcome."""
     roles = model.roles
-    yes = " or ".join(f"`{value}`" for value in roles.positive) or "positive"
+    yes = " or ".join(f"`{value}`" for value in roles.positive) or "yes"
     that = "that" if model.estimator.calibrated else "for how likely it is that"
     if roles.no_record:
         that = "by how likely it is, relative to others, that the truth of"
@@ -136,9 +136,7 @@ def _judged_opening(
     severity = "serious" if not everybody else "caution" if doubtful else "note"
     if severity == "note" and judged.auc.low >= ACCEPTABLE:
         answer = f"It ranks well: {times} of 100 pairs of people in the right order{of}"
-        if (
-            judged.gap_pair is None or judged.roc_gap.high <= first_screen.ALIKE
-        ):  # NaN: not estimable
+        if not judged.gap_pair or judged.roc_gap.high <= first_screen.ALIKE:  # NaN: not estimable
             severity = "fine"
     verdict = doc.Verdict(severity, answer, tuple(sentences), target.assumption)
     about_it = listed_findings(first_screen.about_method(comparison, model.name))

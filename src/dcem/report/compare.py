@@ -95,7 +95,7 @@ def _sections(
 def what_was_done(comparison: TableComparison) -> str:
     """One sentence on the work behind the numbers."""
     column = comparison.data.get("group", "")
-    groups = f" in {len(comparison.groups)} groups (`{column}`)" if column else ""
+    groups = f", in {len(comparison.groups)} groups (`{column}`)" if column else ""
     several = comparison.people != comparison.rows_used
     who = f" ({count(comparison.people)} people)" if several else ""
     folds = f" ({comparison.folds}-fold cross-validation)" if comparison.folds else ""

@@ -118,8 +118,7 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     if level:
         sentences.append(_rivals(best.name, standing.best, level))
     unfair = bool(clear_groups(judged, comparison.floor) or clear_pairs(judged))
-    told = [m.judgements[target.key] for m in comparison.methods if target.key in m.judgements]
-    all_by_chance = not any(one.auc.low > 0.5 for one in told)
+    all_by_chance = _all_by_chance(comparison, target)
     maybe_chance = judged.auc.low <= 0.5
     lost = not_compared(judged)
     off = clearly_off(judged)
@@ -147,6 +146,12 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     elif not everybody:
         answer = f"`{best.name}` ranks the tested best; nothing is known of everybody else"
     return replace(verdict, answer=answer)
+
+
+def _all_by_chance(comparison: TableComparison, target: Target) -> bool:
+    """Whether no method is shown to rank people better than a coin does."""
+    told = [m.judgements[target.key] for m in comparison.methods if target.key in m.judgements]
+    return not any(one.auc.low > 0.5 for one in told)
 
 
 def _rivals(best: str, first: str, level: list[str]) -> str:
@@ -276,9 +281,10 @@ def picture(comparison: TableComparison, best: MethodResult, target: Target) -> 
     """AUC and ROC gap of every method, the recommended one marked."""
     grouped = len(comparison.groups) > 1
     rows = []
+    taken = "" if _all_by_chance(comparison, target) else "recommended"
     for method in comparison.methods:
         judged = method.judgements[target.key]
-        tag = "recommended" if method is best else "given the truth" if method.uses_truth else ""
+        tag = taken if method is best else "given the truth" if method.uses_truth else ""
         values = (doc.briefly(judged.auc), doc.briefly(judged.roc_gap))
         rows.append(
             doc.DotRow(
@@ -305,7 +311,8 @@ def not_of_everybody(target: Target) -> tuple[str, ...]:
         return ()
     return (
         f"Not that it holds for everybody: {percent(1 - target.reach)} of the people are out of "
-        "reach of the tests, and of them nothing is known.",
+        "reach of the tests, and of them nothing is known. How many are is estimated anew each "
+        "time, so that an audit, or another comparison, may say otherwise.",
     )
 
 

@@ -68,7 +68,7 @@ CAPTIONS: Mapping[str, tuple[str, str]] = {
     "auc_differences": ("AUC difference: {of[0]} minus {of[1]}", "gain"),
     "auc_against": ("AUC of {of} minus that of {reference_group}, for all groups at once", "gain"),
     "roc_gap": ("ROC gap, beside what it would be under equal curves", "score"),
-    "group_auc": ("AUC within group {of}", "score"),
+    "group_auc": ("AUC within {of}", "score"),
     "xauc": ("xAUC: positives of {of[0]} over negatives of {of[1]}", "score"),
     "calibration_error": (
         "Calibration error: mean absolute difference of predicted and estimated risk, beyond what "
@@ -110,10 +110,11 @@ def _first_shown(comparison: TableComparison) -> list[Key]:
 
 def _caption(comparison: TableComparison, key: Key) -> str:
     metric, of = key
-    whose = percent(of) if isinstance(of, float) else "all together" if of == EVERYBODY else of
-    if isinstance(of, tuple):
-        whose = tuple(map(group, of))
-    caption = CAPTIONS[metric][0].format(of=whose, **vars(comparison))
+    whose = tuple(map(group, of)) if isinstance(of, tuple) else group(str(of))
+    if isinstance(of, float) or of == EVERYBODY:
+        whose = percent(of) if isinstance(of, float) else "all together"
+    named = {"of": whose, "reference_group": group(comparison.reference_group)}
+    caption = CAPTIONS[metric][0].format(**(vars(comparison) | named))
     return caption + " (the two largest groups)" * (of == main_pair(comparison) is not None)
 
 

@@ -12,7 +12,7 @@ Prose is a plain `str`; names of methods and columns in it stand in backticks. W
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from math import isnan
 from typing import Any, NamedTuple
@@ -200,10 +200,12 @@ class Dots:
     one_axis: bool = False  # whether the columns show one thing, on the same stretch of numbers
     marked: str = ""  # what the marked rows are
 
-    def compared(self, place: int) -> bool:
-        """Whether the column at this place has something to be compared with."""
-        references = (row.references[place : place + 1] for row in self.rows)
-        return any(isinstance(cell, Number) for cells in references for cell in cells)
+    @property
+    def compared(self) -> list[int]:
+        """The places of the columns that have something to be compared with."""
+        beside = [row.references for row in self.rows if row.references]
+        columns = enumerate(zip(*beside, strict=True))
+        return [i for i, cells in columns if any(isinstance(cell, Number) for cell in cells)]
 
 
 @dataclass(frozen=True)
@@ -347,18 +349,6 @@ def _reworded(thing: Any, say: Callable[[str], str]) -> Any:
         return thing
     prose = [item.name for item in fields(thing) if not item.metadata.get("key")]
     return replace(thing, **{name: _reworded(getattr(thing, name), say) for name in prose})
-
-
-def cells(thing: Any, folded: bool = True) -> Iterator[Cell]:
-    """Every cell below a block or document; `folded`: those inside folds too."""
-    if isinstance(thing, Number | Count | Missing | Name | Code):
-        yield thing
-    elif isinstance(thing, tuple):
-        for item in thing:
-            yield from cells(item, folded)
-    elif is_dataclass(thing) and (folded or not isinstance(thing, Fold)):
-        for item in fields(thing):
-            yield from cells(getattr(thing, item.name), folded)
 
 
 def table(

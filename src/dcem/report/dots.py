@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from html import escape
-from math import floor, log10
+from math import floor, isfinite, log10
 from typing import NamedTuple
 
 from dcem import text
@@ -28,10 +28,14 @@ class Axis(NamedTuple):
 
     def label(self, tick: float) -> str:
         """A mark in as few digits as it needs."""
+        step = self.ticks[1] - self.ticks[0]
         if self.form in ("percent", "points"):
-            return f"{text.decimal(100 * tick, 0)} %"
-        digits = max(0, -floor(log10(self.ticks[1] - self.ticks[0]) + 1e-9))
-        return text.number(tick, digits) if tick else "0"
+            return f"{text.decimal(100 * tick, _digits(100 * step))} %"
+        return text.number(tick, _digits(step)) if tick else "0"
+
+
+def _digits(step: float) -> int:
+    return max(0, -floor(log10(step) + 1e-9))
 
 
 def axis_of(cells: Sequence[doc.Cell]) -> Axis | None:
@@ -40,7 +44,7 @@ def axis_of(cells: Sequence[doc.Cell]) -> Axis | None:
     if not numbers:
         return None
     ends = [v for n in numbers for v in (n.estimate.value, n.estimate.low, n.estimate.high)]
-    ends = [end for end in ends if end == end]  # no interval is NaN
+    ends = [end for end in ends if isfinite(end)]  # no interval is NaN; one may have no end
     low, high = min(ends), max(ends)
     if 0 < low < 0.6 * high:  # near enough to show the distance from nothing
         low = 0.0
@@ -72,7 +76,7 @@ def dots_table(dots: doc.Dots, cell: Callable[[doc.Cell], str], prose: Callable[
     key = (
         f'<p class="key"><span class="mark hollow" aria-hidden="true"></span> '
         f"{prose(dots.reference)}</p>"
-        if any(map(dots.compared, range(len(dots.columns))))
+        if dots.compared
         else ""
     )
     head = "".join(f'<th scope="col">{prose(column)}</th>' for column in dots.columns)

@@ -34,7 +34,8 @@ def leaderboard(source: Path) -> str:
     """The page for a store, or for a table that `export` wrote."""
     frame = results(source)
     about = purposes(source)
-    boards = [_board(name, about.get(name, ""), part) for name, part in _benchmarks(frame)]
+    parts = frame.groupby("benchmark", sort=False) if "benchmark" in frame else [("results", frame)]
+    boards = [_board(str(name), about.get(str(name), ""), part) for name, part in parts]
     data = {
         "metrics": SHOWN,
         "boards": boards,
@@ -55,12 +56,6 @@ def leaderboard(source: Path) -> str:
 def write_leaderboard(source: Path, output: Path) -> None:
     """Write the page, whole or not at all."""
     write_text(Path(output), leaderboard(source))
-
-
-def _benchmarks(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    if "benchmark" not in frame:
-        return [("results", frame)]
-    return [(str(name), part) for name, part in frame.groupby("benchmark", sort=False)]
 
 
 def _board(name: str, about: str, frame: pd.DataFrame) -> dict[str, Any]:

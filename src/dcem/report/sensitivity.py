@@ -252,6 +252,7 @@ def draw_performance(audit: Audit) -> Drawing | None:
         _mark(ax, b.value, f"breakdown {ratio(b.value)}")
     ax.set_xlabel("largest odds ratio, or its inverse, between untested and tested, row by row")
     ax.set_ylabel(what)
+    panels.plain_marks(ax.yaxis)
     return Drawing(
         figure,
         "sensitivity-performance",

@@ -108,8 +108,9 @@ def _body(document: doc.Document) -> str:
             f"{block(document.findings)}</section>"
         )
     if document.sections:
-        links = [(s.key, s.title) for s in document.sections]
-        pieces.append(_contents(links))
+        links = [f'<li><a href="#{s.key}">{prose(s.title)}</a></li>' for s in document.sections]
+        listed = "\n".join(links)
+        pieces.append(f'<nav class="contents" aria-label="Details"><ul>\n{listed}\n</ul></nav>')
     pieces += map(block, document.sections)
     return "\n".join(pieces)
 
@@ -138,11 +139,6 @@ def _opening(opening: doc.Opening) -> str:
 {limits}
 </ul></div>{picture}{numbers}
 </section>"""
-
-
-def _contents(links: Iterable[tuple[str, str]]) -> str:
-    items = "\n".join(f'<li><a href="#{key}">{prose(title)}</a></li>' for key, title in links)
-    return f'<nav class="contents" aria-label="Details"><ul>\n{items}\n</ul></nav>'
 
 
 def _all(blocks: Iterable[doc.Block]) -> str:
@@ -205,26 +201,22 @@ def _(what: doc.Table) -> str:
 def _table(what: doc.Table) -> str:
     # On a phone a table of sentences, or of many columns, is stacked: each cell names its column.
     stacked = ' class="stack"' if what.words or len(what.columns) > FITTING else ""
-
-    def header(place: int) -> str:
-        kind = ' class="words"' if place in what.words else ""
-        return f'<th scope="col"{kind}>{prose(what.columns[place])}</th>'
-
-    def entry(place: int, content: doc.Cell) -> str:
-        kind = ' class="words"' if place in what.words else ""
-        column = f' data-column="{escape(what.columns[place])}"' if stacked else ""
-        return f"<td{kind}{column}>{cell(content)}</td>"
-
+    kinds = [' class="words"' * (place in what.words) for place in range(len(what.columns))]
+    named = [f' data-column="{escape(column)}"' * bool(stacked) for column in what.columns]
+    heads = "".join(
+        f'<th scope="col"{kind}>{prose(column)}</th>'
+        for kind, column in zip(kinds, what.columns, strict=True)
+    )
     rows = "\n".join(
         f'<tr><th scope="row">{cell(row[0])}</th>'
-        + "".join(entry(place, content) for place, content in enumerate(row) if place)
+        + "".join(f"<td{kinds[i]}{named[i]}>{cell(row[i])}</td>" for i in range(1, len(row)))
         + "</tr>"
         for row in what.rows
     )
     label = escape((what.caption or what.columns[0]).replace("`", ""))
     return (
         f'<div class="wide" role="group" tabindex="0" aria-label="{label}">\n<table{stacked}>\n'
-        f"<thead><tr>{''.join(map(header, range(len(what.columns))))}</tr></thead>\n"
+        f"<thead><tr>{heads}</tr></thead>\n"
         f"<tbody>\n{rows}\n</tbody>\n</table>\n</div>"
     )
 

@@ -53,13 +53,9 @@ def _opening(opening: doc.Opening) -> Iterator[str]:
         yield from (f"- {_safe(limit)}" for limit in opening.limits)
         yield ""
     if opening.numbers:
-        numbers = [(_safe(one.label), cell(one.cell)) for one in opening.numbers]
-        yield from (
-            "**In numbers**",
-            "",
-            *(f"- **{value}**: {label}" for label, value in numbers),
-            "",
-        )
+        yield from ("**In numbers**", "")
+        yield from (f"- **{cell(one.cell)}**: {_safe(one.label)}" for one in opening.numbers)
+        yield ""
     if opening.picture is not None:
         yield from block(opening.picture)
 
@@ -104,7 +100,7 @@ def _(what: doc.Table) -> Iterator[str]:
 
 @block.register
 def _(what: doc.Dots) -> Iterator[str]:
-    compared = [place for place in range(len(what.columns)) if what.compared(place)]
+    compared = what.compared
     columns = ["", *what.columns, *(f"{what.reference}, {what.columns[i]}" for i in compared)]
     rows = [
         ["**" * row.marked + cell(row.label) + "**" * row.marked]

@@ -147,8 +147,7 @@ class Writer:
         else:
             columns = ("", *what.columns)
             self._table(columns, tuple((row.label, *row.values) for row in what.rows))
-            compared = [place for place in range(len(what.columns)) if what.compared(place)]
-            if compared:
+            if compared := what.compared:
                 self._say(capitalised(what.reference), "dim")
                 none = (doc.NOTHING,) * len(what.columns)
                 beside = [(row.label, row.references or none) for row in what.rows]
@@ -246,12 +245,8 @@ class Writer:
                 self.block(inside)
 
     @block.register
-    def _(self, what: doc.Figure) -> None:
-        """Pictures are for pages."""
-
-    @block.register
-    def _(self, what: doc.Facts) -> None:
-        """Facts are for pages and files: whoever typed the command knows them."""
+    def _(self, what: doc.Figure | doc.Facts) -> None:
+        """They are for pages: whoever typed the command knows the facts."""
 
 
 def wrapped(text: str, width: int, indent: int = 0) -> str:
@@ -302,7 +297,7 @@ def _dots(what: doc.Dots, width: int) -> tuple[tuple[str, ...], tuple[tuple[doc.
     axes = axes_of(what)
     columns = [""]
     for i, column in enumerate(what.columns):
-        columns += [""] * bool(width) + [column] + [what.reference] * what.compared(i)
+        columns += [""] * bool(width) + [column] + [what.reference] * (i in what.compared)
     rows = []
     for row in what.rows:
         cells: list[doc.Cell] = [row.label]
@@ -310,7 +305,7 @@ def _dots(what: doc.Dots, width: int) -> tuple[tuple[str, ...], tuple[tuple[doc.
             references = row.references[i : i + 1]
             line = line_of(axes[i], value, references, width) if width else ""
             cells += [doc.Name(line)] * bool(width) + [value]
-            if what.compared(i):
+            if i in what.compared:
                 cells += references or [doc.NOTHING]
         rows.append(tuple(cells))
     return tuple(columns), tuple(rows)
@@ -328,7 +323,8 @@ def _rich_cell(content: doc.Cell, stacked: bool) -> Any:
         return Text(content.what, style="dim")
     shown = doc.pieces_of(content)
     style = "dim" if shown.absent else ""
-    main = Text(without_backticks(shown.main) if isinstance(content, str) else shown.main, style)
+    words = without_backticks(shown.main) if isinstance(content, str) else shown.main
+    main = Text(re.sub(r"\s*[\r\n]+\s*", " ", words), style)  # a name from a cell of a workbook
     for piece in (shown.quiet, shown.beside):
         if piece:
             main += Text(("\n" if stacked else " ") + piece, style="dim")

@@ -21,24 +21,14 @@ _NOBODY = "search nobody for the sake of a number"
 # General word or phrase -> the field's. Longer phrases are tried before their words.
 FIELDS: Mapping[str, Mapping[str, str]] = {
     "general": {},
-    "medicine": {
-        "people": "patients",
-        "person": "patient",
-        "person's": "patient's",
-        "have the outcome": "have the condition",
-        "with the outcome": "with the condition",
-        "the outcome": "the condition",
-        "outcomes": "outcomes",
-    },
+    "medicine": {"people": "patients", "person": "patient", "the outcome": "the condition"},
     "credit": {
         "people": "applicants",
         "person": "applicant",
-        "person's": "applicant's",
         "tested": "approved",
         "untested": "declined",
         "testing": "approval",
         "to test": "to approve",
-        "a test": "an approval",
         "test": "approval",
         "tests": "approvals",
         "what a test would show": "whether a loan would default",
@@ -49,6 +39,13 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "a test that finds less in group": "a record that misses more in group",
         "the test found": "the record held",
         "how much a test misses": "how much a record misses",
+        "errors of the test": "errors of the record",
+        "corrected for the test": "corrected for what the record misses",
+        "the test errs": "the record errs",
+        "the test gives": "the record gives",
+        "the test has these rates": "the record has these rates",
+        "known of the test": "known of the record",
+        "test sensitivity": "sensitivity of the record",
         "tests are sometimes wrong": "recorded outcomes are sometimes wrong",
         "of the tests show the opposite": "of the recorded outcomes are the opposite",
         "tests are positive": "loans default",
@@ -57,21 +54,20 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "are positive less often": "default less often",
         "tested positive": "seen to default",
         "tested positive, or negative": "seen to default, or to repay",
-        "tested less and positive more often": "approved less and in default more often",
-        "tested more and positive less often": "approved more and in default less often",
         "all untested negative or all positive": "all declined would repay, or all default",
         "a single outcome": "a single loan whose end is known",
         "positive tests": "defaults",
         "positive of tested": "defaulted of approved",
         "positive, of the tested": "defaulted, of the approved",
-        "count as negative": "count as repaid",
-        "counting the untested as negative": "counting the declined as repaid",
-        "recorded as negative": "recorded as repaid",
         "are negative": "repaid",
+        "the untested are negative": "the declined would repay",
+        "tested negatives": "repaid loans",
         "negative": "repaid",
         "negatives": "repaid loans",
         "positive": "in default",
         "positives": "defaults",
+        "a positive": "a default",
+        "every positive": "every default",
         "have the outcome": "default",
         "with the outcome": "who default",
         "to do with the outcome": "to do with default",
@@ -111,7 +107,6 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "tested": "searched",
         "untested": "unsearched",
         "testing": "searching",
-        "to test": "to search",
         "test": "search",
         "tests": "searches",
         "tests are positive": "searches find something",
@@ -125,19 +120,28 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "tested less and positive more often": "searched less and found with something more often",
         "tested more and positive less often": "searched more and found with something less often",
         "all untested negative or all positive": "all unsearched carry nothing, or all something",
-        "the untested as negative": "the unsearched as carrying nothing",
         "a single outcome": "the result of a single search",
         "positive tests": "finds",
         "positive of tested": "found, of searched",
         "positive, of the tested": "found, of the searched",
-        "count as negative": "count as carrying nothing",
-        "counting the untested as negative": "counting the unsearched as carrying nothing",
-        "recorded as negative": "recorded as carrying nothing",
         "are negative": "carry nothing",
+        "as negative": "as carrying nothing",
+        "tested negatives": "searches without a find",
+        "tested and negative": "searched and found with nothing",
+        "found negative": "found with nothing",
+        "does not find negative": "does not clear",
+        "are positive": "carry something",
+        "is positive": "carries something",
+        "is positive and tested": "is searched and found with something",
+        "found positive": "found with something",
+        "found positives": "finds",
+        "of people positive": "of people with something",
+        "what any decider finds positive": "what any decider finds",
+        "a positive": "somebody with contraband",
+        "every positive": "everybody with contraband",
         "positives": "finds",
         "negatives": "searches without a find",
         "have the outcome": "carry contraband",
-        "with the outcome": "with contraband",
         "the outcome": "contraband",
         "outcome": "contraband",
         "outcomes": "finds",
@@ -202,12 +206,19 @@ def _milder(document: Document, keys: frozenset[str]) -> Document:
 
 
 def speak(field: str, names: Collection[str] = ()) -> Callable[[str], str]:
-    """A function that puts a sentence into the words of a field, and leaves names alone."""
+    """A function that puts a sentence into the words of a field, and leaves names alone.
+
+    These are the `names`, and what stands in backticks or quotes.
+    """
     require_one_of("words", field, FIELDS)
     words = FIELDS[field]
     if not words:
         return str
-    kept = [r"`[^`]*`", *(rf"(?<!\w){re.escape(name)}(?!\w)" for name in _longest(names) if name)]
+    kept = [
+        r"`[^`]*`",
+        r"(?<!\w)'[^']*'(?!\w)",
+        *(rf"(?<!\w){re.escape(name)}(?!\w)" for name in _longest(names) if name),
+    ]
     phrases = "|".join(map(re.escape, _longest([*words, *SAYINGS])))
     pattern = re.compile(
         rf"(?P<kept>{'|'.join(kept)})|\b(?i:{phrases})\b"
