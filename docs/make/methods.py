@@ -14,7 +14,8 @@ RESULTS = PAGE.parent.parent / "results"
 INTRODUCTION = """\
 # Methods
 
-This page is generated from the registry. Every method is a scikit-learn classifier with the same
+This page describes every method: what it does, what it assumes and when it fails. It is generated
+from the registry. Every method is a scikit-learn classifier with the same
 `fit(X, y, *, tested=None, sensitive_features=None, validation=None)`:
 
 ```python
@@ -26,29 +27,29 @@ make("tested-only", n_members=5)
 published("dcem", task)          # with every choice behind the published numbers
 ```
 
-On the command line: `dcem methods`, and `dcem methods NAME` for one of them.
+On the command line, `dcem methods` lists them, and `dcem methods NAME` describes one.
 
 `variant="corrected"`, the default, is a method as its own authors meant it; `variant="published"`
 is what produced the paper's figures. Where the two agree there is no such parameter.
 
-*Time* is relative to `y-obs` for the same networks and rows (`results/method_times.csv`). *A step*:
-budgets cut to 10 steps, or 5 rounds of 10, so that it says what a step costs with everything around
-it. *A fit*: whole, with the published budget, on 2,000 rows, where EM stops after a few rounds; on
-the paper's 20,000 most fits of `dcem` go on through all 50. (Its default takes 1 in 25 of those
-steps.) `ensemble`, what `dcem fit` takes unless told otherwise, has no published budget: a few
-seconds for 20,000 rows on two cores ([the default](default.md)).
+*Time* is relative to `y-obs` for the same networks and rows (`results/method_times.csv`). *A step*
+is the cost of one training step with everything around it, measured with budgets cut to 10 steps,
+or 5 rounds of 10. *A fit* is a whole fit with the published budget on 2,000 rows. There EM stops
+after a few rounds; on the paper's 20,000 rows most fits of `dcem` go through all 50. (Its default
+takes 1 in 25 of those steps.) `ensemble`, the default of `dcem fit`, has no published budget; it
+takes a few seconds for 20,000 rows on two cores ([the default](default.md)).
 
 """
 
 REPAIRS = """\
 ## What each repair changes
 
-Median [worst] over 12 decision boundaries at q_y 1/2, k 1, q_t 2, on the paper's data sets: AUC,
-then ROC gap. *As published* is `published(name)`. *Repair alone* is the same with
-`variant="corrected"` and nothing else changed. *Default* is `make(name)`: the repair together with
-what every method of this package does unless told otherwise (standardised features, stopping by
-held-out rows, the best weights instead of the last; DCEM and its ablations: the fast schedule).
-"Worst" is the lowest AUC and the largest gap. Recorded in `results/methods.csv` and
+Each cell gives the AUC, then the ROC gap, as median [worst] over 12 decision boundaries at q_y 1/2,
+k 1, q_t 2, on the paper's data sets. "Worst" is the lowest AUC and the largest gap. *As published*
+is `published(name)`. *Repair alone* is the same with `variant="corrected"` and nothing else changed.
+*Default* is `make(name)`: the repair together with the defaults of this package (standardised
+features, stopping by held-out rows, the best weights instead of the last; for DCEM and its
+ablations, the fast schedule). The results are recorded in `results/methods.csv` and
 `results/repairs.csv`.
 
 """
@@ -56,11 +57,11 @@ held-out rows, the best weights instead of the last; DCEM and its ablations: the
 NOTES = {
     "ipw": "weights clipped and normalised: better, above all at the worst boundary (recorded "
     "before the propensity was cross-fitted)",
-    "dragonnet": "effect on testing instead of on the record, for everybody: lower AUC",
+    "dragonnet": "removes the effect on testing instead of on the record, for everybody: lower AUC",
     "peer-loss": "the peer term has a gradient, so this is no longer y-obs; hardly better",
     "group-peer-loss": "likewise, with noise rates estimated instead of read off the truth",
     "self": "rounds compared by probabilities, the best one kept: the same here",
-    "dividemix": "losses of each network's own, labels refined: ranks against the truth still",
+    "dividemix": "each network has its own losses, labels refined: still ranks against the truth",
     "sar-em": "stops without truth, starts balanced: higher AUC, larger gap",
     "imputation-only": "pseudo-labels from the tested-only network: follows tested-only",
     "no-causal-regularization": "stops by tested rows, best iterate: lower; schedule: higher",
