@@ -46,10 +46,10 @@ REPAIRS = """\
 
 Each cell gives the AUC, then the ROC gap, as median [worst] over 12 decision boundaries at q_y 1/2,
 k 1, q_t 2, on the paper's data sets. "Worst" is the lowest AUC and the largest gap. *As published*
-is `published(name)`. *Repair alone* is the same with `variant="corrected"` and nothing else changed.
-*Default* is `make(name)`: the repair together with the defaults of this package (standardised
-features, stopping by held-out rows, the best weights instead of the last; for DCEM and its
-ablations, the fast schedule). The results are recorded in `results/methods.csv` and
+is `published(name)`. *Repair alone* is the same with `variant="corrected"` and nothing else
+changed. *Default* is `make(name)`: the repair together with the defaults of this package
+(standardised features, stopping by held-out rows, the best weights instead of the last; for DCEM
+and its ablations, the fast schedule). The results are recorded in `results/methods.csv` and
 `results/repairs.csv`.
 
 """
