@@ -22,73 +22,65 @@ COMMANDS = ("predict", "next-tests", "fit", "audit", "compare", "benchmark file"
 TEXT = """\
 # Reliability
 
-What happens to a table that is damaged? It is read right, or refused with a message that says what
-is wrong. Never a traceback, never a hang, and never a silent change of who is tested, which group
-or label somebody has, or how many rows there are.
+A damaged table is either read correctly or refused with a message that says what is wrong. It never
+causes a traceback or a hang, and never a silent change of who is tested, which group or label
+somebody has, or how many rows there are. This page says how that was tested.
 
 `python experiments/fuzz.py` puts {tried:,} damaged tables through the reader, whole and in batches,
-and compares every row with what the sound table said (`tests/support/damages.py` makes them, and
+and compares every row with the undamaged table (`tests/support/damages.py` makes them, and
 `tests/table/test_fuzz.py` runs the same in the tests). The counts of {date}, commit `{commit}`:
 
 {reading}
 
-*Right*: every row, label, group and test as it should be. *Refused*: an error that says why, for
-tables of which nobody could know. *Wrong* would be a silent change, or a sound table refused.
+*Right* means that every row, label, group and test is as it should be. *Refused* means an error
+that says why, for tables that nobody could interpret. *Wrong* would be a silent change, or the
+refusal of an undamaged table.
 
-What was read right then goes on. `predict` and `next-tests` use a model of the sound table: as many
-scores come out as rows went in, and everybody untested has a chance above zero, nobody else. One
-table in {every} is also audited, compared and fitted. Benchmark files are damaged in one line or
-one byte each.
+Tables that were read correctly are passed on to the commands. `predict` and `next-tests` use a
+model of the undamaged table: as many scores must come out as rows went in, and everybody untested,
+but nobody else, must have a probability above zero. One table in {every} is also audited, compared
+and fitted. Benchmark files are damaged in one line or one byte each.
 
 {commands}
 
-Refused by `predict` and `next-tests` are tables without a column that the model reads.
+`predict` and `next-tests` refused the tables that lacked a column the model reads.
 
 ## Model folders
 
-`tests/saving/test_crafted.py` writes 1,275 folders whose hashes are right and whose content is not:
-any field replaced by something else, any array cut, doubled, moved, turned into another type or
-left out, of neural networks, boosted trees, a forest and a linear model. Each is refused
-with a message or scores rows with numbers, within 2 GB of memory; none ends in a traceback.
-`tests/saving/test_replacing.py` loads a folder as fast as it can while another process replaces it
-as fast as it can: no load fails, and a killed save leaves the older model.
+`tests/saving/test_crafted.py` writes 1,275 folders with correct hashes and wrong content: any field
+replaced by something else; any array cut, doubled, moved, turned into another type or left out; for
+neural networks, boosted trees, a forest and a linear model. Each is refused with a message or
+scores rows with numbers, within 2 GB of memory; none ends in a traceback.
+`tests/saving/test_replacing.py` loads a folder repeatedly while another process keeps replacing it:
+no load fails, and a killed save leaves the older model.
 
 ## Would the tests notice?
 
-`experiments/mutations.py` turns one sign, comparison, connective or number of `estimation/`,
-`metrics/`, `audit/` or the files of the default method into another and runs their tests. Of 50
-changes drawn from 2,246 of the three packages the tests noticed 44 (`results/mutations.csv`, seed
-0). Five of the six survivors have tests now: how a pattern of columns is reported (two), tests that
-are missing where their number is hidden, when few tests carry the weight, and how many people a
-precision at a capacity rests on. The sixth, the axis along which one curve is looked up, makes no
-difference to the single curves it is used for.
+`experiments/mutations.py` changes one sign, comparison, connective or number in `estimation/`,
+`metrics/`, `audit/` or the files of the default method, and runs their tests. A change that no test
+notices is a survivor. Four samples were drawn, the first from 2,246 possible changes of the three
+packages, the second from 4,604 (`results/mutations.csv`). The last three columns count
+survivors:
 
-A second sample (seed 12) is small: of 13 changes drawn from 4,604 the tests noticed 5. Four of the
-eight survivors have tests now: how ties count where one score leads another, what chance alone
-makes of errors of calibration, whose the doubt about a stated rate is, and how many groups are
-named in a headline. Four make no difference: how long two steps of Newton's method may be, cells
-of which there are none, and a seed that is always given.
+| sample | changes | noticed | have tests now | make no difference | have no test |
+|---|---:|---:|---:|---:|---:|
+| seed 0 | 50 | 44 | 5 | 1 | 0 |
+| seed 12 | 13 | 5 | 4 | 4 | 0 |
+| seed 13 | 20 | 10 | 3 | 7 | 0 |
+| seed 14 | 37 | 23 | 3 | 7 | 4 |
 
-Of a third (seed 13), 20 changes, they noticed 10. Three survivors have tests now: the error of
-what a score finds with as many tests as deciders make, whose outcome a set for everybody must
-hold, and the share of risk that lies between deciders. Seven make no difference to a result: a
-shortcut, from how many rows on errors of a model are looked at, a feature and its opposite, the
-smallest of penalties, weights that sum to 0, what is missing in a sum or a difference, and
-where a count of bins begins.
-
-Of a fourth (seed 14), 37 changes, they noticed 23. Three survivors have tests now: how many of both
-results the latest tests must have before they decide on the shift, when a difference is no larger
-than its noise, and that probabilities of classes sum to one. Seven are the same number written
-otherwise, or set speed and smoothness alone. Four have no test yet: what an untested person adds to
-the loss of a model of who is tested, findings on prevalence where everybody was tested, groups' AUC
-at equal odds, and where the treads of a curve begin.
+Survivors that make no difference are, for example, the same number written differently, a shortcut, a
+seed that is always given, or a constant that affects only speed or smoothness. The four without a
+test concern what an untested person adds to the loss of a model of who is tested, findings on
+prevalence where everybody was tested, groups' AUC at equal odds, and where the steps of a curve
+begin.
 
 ## What it does not show
 
-Damage was thought up by people: a table can be wrong in ways that nobody thought of, and a reader
-that keeps every row faithfully cannot know that a label was entered for the wrong person. What
-looks doubtful but legal (a group called `NA`, levels that differ in case, dates written as numbers)
-is read as it is, with a note.
+People thought up the damage, and a table can be wrong in ways that nobody thought of. A reader that
+keeps every row faithfully cannot know that a label was entered for the wrong person. What looks
+doubtful but is legal (a group called `NA`, levels that differ in case, dates written as numbers) is
+read as it is, with a note.
 """
 
 
