@@ -69,8 +69,8 @@ survivors:
 | seed 13 | 20 | 10 | 3 | 7 | 0 |
 | seed 14 | 37 | 23 | 3 | 7 | 4 |
 
-Survivors that make no difference are, for example, the same number written differently, a shortcut, a
-seed that is always given, or a constant that affects only speed or smoothness. The four without a
+Survivors that make no difference are, for example, the same number written differently, a shortcut,
+a seed that is always given, or a constant that affects only speed or smoothness. The four without a
 test concern what an untested person adds to the loss of a model of who is tested, findings on
 prevalence where everybody was tested, groups' AUC at equal odds, and where the steps of a curve
 begin.
