@@ -253,15 +253,16 @@ def test_two_values_are_bins_by_their_names(values):
     assert column.share[:2] == pytest.approx((2 / 3, 1 / 3), abs=1e-5)
 
 
-def test_levels_that_chance_made_frequent_do_not_seem_to_become_rare():
-    """Of 120 equal levels the 20 most frequent of a table are less frequent in the next."""
-    alarms = []
+@pytest.mark.parametrize(("levels", "first"), [(120, 0.3), (30, 0.0)])
+def test_levels_that_chance_made_frequent_do_not_seem_to_become_rare(levels, first):
+    """Of many equal levels the 20 most frequent of a table are less frequent in the next."""
+    alarms, seen = [], []
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        share = np.full(120, 0.7 / 120)
-        share[0] += 0.3  # one is frequent indeed, and keeps its bin
+        share = np.full(levels, (1 - first) / levels)
+        share[0] += first  # one is frequent indeed
         frame = table(3000, seed).assign(
-            school=rng.choice([f"s{i}" for i in range(120)], 3000, p=share)
+            school=rng.choice([f"s{i}" for i in range(levels)], 3000, p=share)
         )
         read = read_table(frame, ROLES)
         place, own = next(
@@ -270,14 +271,23 @@ def test_levels_that_chance_made_frequent_do_not_seem_to_become_rare():
             if pair[0].name == "school"
         )
         bins = next(b for b in _column_bins(read.problem, read.encoder) if b.column == "school")
-        assert bins.names[0] == "s0"
-        expected = np.array([share[int(name[1:])] for name in bins.names[:-2]])
-        next_one = rng.multinomial(3000, [*expected, 1 - expected.sum(), 0]) / 3000
-        alarms.append(_pearson(np.array(bins.share), next_one, 3000, 3000) < 0.0125)
+        kept = [int(name[1:]) for name in bins.names[:-2]]
+        assert len(kept) == 20
+        assert not first or kept[0] == 0
+        for changed, called in (
+            (share, alarms),
+            (share[::-1] * np.linspace(0.5, 1.5, levels), seen),
+        ):
+            chance = changed[kept] / changed.sum()
+            next_one = rng.multinomial(3000, [*chance, 1 - chance.sum(), 0]) / 3000
+            before = bins.expected(place, 3000, next_one)
+            assert before.sum() == pytest.approx(1, abs=1e-4)
+            called.append(_pearson(before, next_one, 3000, 3000) < 0.0125)
         assert bins.share == pytest.approx(
             np.bincount(bins.place(place, own), minlength=len(bins.names)) / 3000, abs=1e-5
         )
     assert sum(alarms) <= 1
+    assert all(seen)
 
 
 # -- verdicts ----------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit
+from scipy.stats import norm
 
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
@@ -25,7 +26,7 @@ from dcem.metrics.estimate import Estimate
 from dcem.metrics.plain import six_digits
 from dcem.table.columns import MOST_LEVELS, RARE
 from dcem.table.disclosure import THRESHOLD, few_people, people_of
-from dcem.table.encoder import OTHER, Encoder, Encoding
+from dcem.table.encoder import Encoder, Encoding
 from dcem.table.known import known_words
 from dcem.table.labels import SelectiveLabels
 from dcem.table.times import period
@@ -64,6 +65,29 @@ class Bins:
         codes = {name: code for code, name in enumerate(self.names[:-1])}
         bins = [codes.get(name, len(codes)) for name in problem.group_names]
         return np.array(bins)[problem.group]
+
+    def expected(self, encoding: Encoding, people: float, now: np.ndarray) -> np.ndarray:
+        """Shares to be expected of the next table [bins]; `people` were behind those remembered.
+
+        Only the most frequent levels have indicators of their own. Those that chance put among them
+        are rarer in the next table although nothing changed: by as much, at most, as the largest of
+        equally frequent levels exceed their mean. Within that, it is as the shares `now` say.
+        """
+        share, other = np.array(self.share), len(encoding.levels)
+        place = np.array([*map(max, self.levels), -1])
+        count, own = people * share, (place >= 0) & (place < other)
+        if encoding.is_single or other not in place or not own.any():
+            return share
+        least = max(THRESHOLD, RARE * people, count[own].min() if other >= MOST_LEVELS else 0)
+        chosen = own & (count < least + 3 * np.sqrt(2 * least))  # the rest is clearly frequent
+        if chosen.any():
+            rest, total = place == other, share[chosen].sum()
+            part = total / (total + share[rest].sum())
+            excess = norm.pdf(norm.ppf(part)) / part / np.sqrt(count[chosen].mean())
+            moved = np.clip(1 - now[chosen].sum() / total, 0, min(excess, 1)) * share[chosen]
+            share[chosen] -= moved
+            share[rest] += moved.sum()
+        return share
 
 
 @dataclass(frozen=True)
@@ -262,33 +286,7 @@ def _category(encoding: Encoding, own: np.ndarray, person: np.ndarray) -> Bins |
         for number in kept
     ]
     levels = tuple((number,) for number in kept)
-    found = Bins(encoding.name, (), (*names, OTHERS), levels, ())
-    if encoding.is_single or not encoding.other:
-        return found
-    return _clearly_frequent(found, len(encoding.levels), people[2:])
-
-
-def _clearly_frequent(found: Bins, other: int, people: np.ndarray) -> Bins:
-    """The bins of a category, levels that may be frequent by chance together with the rarer ones.
-
-    Only the most frequent levels have indicators of their own. One that chance put among them is
-    rarer in the next table although nothing changed: noticeably, if many were as likely to be, and
-    the rarer ones together have half as many people or more. `other`: the place of these.
-    """
-    least = max(THRESHOLD, RARE * people.sum())
-    if other >= MOST_LEVELS:
-        least = max(least, people[:other].min())
-    limit = least + 3 * np.sqrt(2 * least)  # three standard errors of a difference
-    kept = dict(zip(found.names, found.levels, strict=False))
-    clear = {
-        name: level
-        for name, level in kept.items()
-        if level[0] > other or (level[0] < other and people[level[0]] >= limit)
-    }
-    rare = tuple(place for name, level in kept.items() if name not in clear for place in level)
-    if 3 * people[other] < people[list(rare)].sum():
-        return found
-    return replace(found, names=(*clear, OTHER, OTHERS), levels=(*clear.values(), rare))
+    return Bins(encoding.name, (), (*names, OTHERS), levels, ())
 
 
 def _number_bins(

@@ -39,6 +39,7 @@ from dcem.monitor.baseline import (
     GROUP,
     UNLIKE,
     Baseline,
+    Bins,
     column_features,
     counted_once,
     rates,
@@ -200,20 +201,22 @@ def _column_changes(then: Baseline, new: NewRows, encoder: Encoder) -> tuple[Col
     sizes = size, kish(np.bincount(person, weight))
     own = {encoding.name: (encoding, X) for encoding, X in column_features(encoder, problem.X)}
     asked = []
-    for bins in then.columns:
-        of_group = bins.column == GROUP
-        code = bins.place_groups(problem) if of_group else bins.place(*own[bins.column])
-        asked.append((bins.column, bins.names, np.array(bins.share), code))
-    unlike = np.array([1 - then.unlike, then.unlike])
-    asked.append((UNLIKE, ("no", "yes"), unlike, new.unlike.astype(int)))
-    shares = [
-        np.bincount(code, weight, minlength=len(names)) / weight.sum()
-        for _, names, _, code in asked
-    ]
-    pairs = zip((before for *_, before, _ in asked), shares, strict=True)
-    p_values = holm(np.array([_pearson(before, now, *sizes) for before, now in pairs]))
+    for bins in (
+        *then.columns,
+        Bins(UNLIKE, (), ("no", "yes"), (), (1 - then.unlike, then.unlike)),
+    ):
+        if bins.column in own:
+            code = bins.place(*own[bins.column])
+        else:
+            code = bins.place_groups(problem) if bins.column == GROUP else new.unlike.astype(int)
+        now = np.bincount(code, weight, minlength=len(bins.names)) / weight.sum()
+        before = np.array(bins.share)
+        if bins.levels:
+            before = bins.expected(own[bins.column][0], size, now)
+        asked.append((bins.column, bins.names, before, now, code))
+    p_values = holm(np.array([_pearson(before, now, *sizes) for *_, before, now, _ in asked]))
     found = []
-    for (name, names, before, code), now, p in zip(asked, shares, p_values, strict=True):
+    for (name, names, before, now, code), p in zip(asked, p_values, strict=True):
         most = 1 if name == UNLIKE else int(np.abs(now - before).argmax())
         index = stability(before, now, *sizes)
         clear = bool(p < ERROR / QUESTIONS and index >= STABILITY)
