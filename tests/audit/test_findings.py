@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from choices import linear
 
+from dcem.audit import audit_labels
 from dcem.audit.advice import advise_methods
 from dcem.audit.findings import all_findings
 from dcem.audit.model_checks import calibrate
@@ -14,6 +16,7 @@ from dcem.audit.sensitivity import Breakdown
 from dcem.estimation.findings import SEVERITIES, Finding
 from dcem.estimation.influence import People
 from dcem.metrics.estimate import Estimate
+from dcem.report.parts import listed_findings
 from dcem.table.labels import SelectiveLabels
 
 
@@ -27,6 +30,60 @@ def changed(audit, group: str, **what):
         audit,
         testing=tuple(replace(r, **what) if r.group == group else r for r in audit.testing),
     )
+
+
+def test_the_largest_difference_stands_first(fair_audit) -> None:
+    rates = tuple(
+        replace(r, p_value=0.0, each={}, difference=Estimate(by, by - 0.01, by + 0.01))
+        for r, by in zip(fair_audit.testing, (0.1, -0.3, 0.2), strict=True)
+    )
+    found = all_findings(replace(fair_audit, testing=rates))
+    told = [f.groups[0] for f in found if f.key in ("tested-less", "tested-more")]
+    assert told == ["b", "c", "a"]
+
+
+@pytest.mark.filterwarnings("ignore::dcem.DataWarning")
+def test_a_group_that_nobody_tests_has_no_ratio() -> None:
+    """Its interval ran to more digits than a page has; nor is there an E-value."""
+    rng = np.random.default_rng(0)
+    group, x = rng.integers(0, 2, 600), rng.normal(size=(600, 1))
+    tested = (rng.random(600) < 0.5) & (group == 0)
+    y = np.where(tested, rng.random(600) < 0.5, np.nan)
+    problem = SelectiveLabels.from_arrays(x, y, group=np.array(["seen", "unseen"])[group])
+    audit = audit_labels(problem, learners=linear)
+    told = keyed(audit)["tested-less"]
+    assert (told.groups, told.severity) == (("unseen",), "serious")
+    assert not told.values["ratio"].estimable
+    assert "ratio" not in told.text
+    found = audit.testing_sensitivity
+    assert np.isnan([found.e_value, found.e_value_of_interval]).all()
+
+
+def test_differences_that_go_unseen_are_those_of_all_groups_at_once(fair_audit) -> None:
+    """The interval of one group of three would be too narrow for a sentence about all of them."""
+    one = Estimate(0.0, -0.049, 0.049)
+    rates = tuple(replace(r, p_value=0.9, difference=one) for r in fair_audit.testing)
+    audit = replace(fair_audit, testing=rates)
+    assert audit.widest == pytest.approx(0.049 * 2.394 / 1.96, rel=1e-3)
+    assert keyed(audit)["tested-alike"].severity == "note"
+    assert replace(audit, testing=rates[:2]).widest == pytest.approx(0.049)  # one mirrors the other
+    first = audit.document().opening.verdict
+    assert "6.0 percentage points" in first.certainty
+    assert not any("about equally often" in sentence for sentence in first.sentences)
+
+
+def test_groups_of_one_attribute_are_not_mixed_with_those_of_another() -> None:
+    gap = Estimate(-0.1, -0.12, -0.08)
+    values = {"difference": gap, "reference": ""}
+    found = [
+        audit_finding("tested-less", "caution", "testing", "", "", ("1",), **values, attribute=of)
+        for of in ("sex", "sex", "race")
+    ]
+    both, alone = listed_findings(found).items
+    assert both.headline == (
+        "Group 1 and group 1 of sex are tested less often than others with the same features"
+    )
+    assert alone.groups == ("1",)
 
 
 def test_hardly_any_positive_test_makes_no_method_defensible(fair_audit) -> None:

@@ -154,6 +154,9 @@ def test_of_two_groups_one_mirrors_the_other_and_many_are_corrected() -> None:
     people, each = means(6, np.random.default_rng(3))
     alone = simultaneous(people, {("0", ""): each["0"]})["0", ""].p_value
     assert against_others(people, each)["0"].p_value > alone
+    third = {name: each[name] - each["2"] for name in ("0", "1")}  # two that do not mirror
+    alone = simultaneous(people, {"0": third["0"]})["0"].p_value
+    assert against_others(people, third)["0"].p_value > 1.2 * alone
 
 
 def test_the_largest_of_many_fair_differences_is_rarely_clear() -> None:

@@ -27,6 +27,7 @@ from dcem.monitor.baseline import (
     column_features,
     design,
 )
+from dcem.monitor.findings import with_verdict
 from dcem.monitor.run import _pearson, holm, stability
 from dcem.report.from_json import read_result
 from dcem.report.to_markdown import to_markdown
@@ -368,6 +369,21 @@ def test_one_group_that_is_no_longer_served_is_named(model):
     assert not {one for one in clear if one[1] == "f"}
     verdict = next(finding for finding in found.findings if finding.key == "refit")
     assert "m" in verdict.groups
+
+
+def test_risks_that_are_off_in_a_group_are_told_though_they_were_so_before(model):
+    found = watched(model)
+    off = Estimate(-0.14, -0.19, -0.09)
+    changes = [
+        replace(one, now=off) if (one.about, one.of) == ("calibration", "m") else one
+        for one in found.changes
+    ]
+    told = with_verdict(replace(found, changes=tuple(changes)), model.baseline, "")
+    assert told.answer == "holds"
+    assert (told.findings[0].key, told.findings[0].groups) == ("groups-off", ("m",))
+    verdict = told.document().opening.verdict
+    assert "too low for group m (-14.0 points" in verdict.worst.headline
+    assert verdict.sentences[0].startswith(f"AUC {found.about('auc')[0].now:score}")
 
 
 def test_only_a_lower_auc_is_asked_for(model):

@@ -88,6 +88,17 @@ def test_a_column_that_is_the_label_in_other_words(rng):
     assert of_text(code, tested) == []
 
 
+@pytest.mark.parametrize("odd", [1.0, 2.0, np.nan])
+def test_a_copy_of_the_label_with_errors_and_odd_values(rng, odd):
+    """One row of ten is wrong, and some of them are missing or have a third value."""
+    tested, ill = rng.random(N) < 0.3, rng.random(N) < 0.2
+    label = np.where(tested, ill.astype(float), np.nan)
+    copy = np.where(rng.random(N) < 0.1, ~ill, ill).astype(float)
+    assert of_number(np.where(rng.random(N) < 0.03, odd, copy), tested, label) == ["label"]
+    worse = np.where(rng.random(N) < 0.2, ~ill, ill).astype(float)  # as a good sign might be
+    assert of_number(np.where(rng.random(N) < 0.03, odd, worse), tested, label) == []
+
+
 def test_a_value_that_implies_the_label(rng):
     tested = rng.random(N) < 0.3
     ill = rng.random(N) < 0.2

@@ -61,7 +61,8 @@ def find_drivers(
     names += [GROUP] * (features.n_groups if features.group is not None else 0)
     labels = [*problem.feature_names, *[TIME] * (TIME in names)]
     labels += problem.group_names if GROUP in names else ()
-    part = People(people.weight[rows], None, len(rows))
+    person = None if people.person is None else people.person[rows]
+    part = People(people.weight[rows], person, people.n_people)
 
     def losses(X: np.ndarray) -> np.ndarray:
         p = np.clip(model.chance(X, rows), 1e-6, 1 - 1e-6)

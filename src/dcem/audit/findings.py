@@ -138,7 +138,7 @@ def _testing(audit: Audit) -> Iterator[Finding]:
         known = [rate for rate in rates if rate.difference.estimable]
         yield from _disparities(audit, known, attribute)
     if usable and not clear:
-        widest = max(max(abs(r.difference.low), abs(r.difference.high)) for r in usable)
+        widest = audit.widest
         yield audit_finding(
             "tested-alike",
             "fine" if widest <= COMPATIBLE else "note",
@@ -178,9 +178,9 @@ def _testing(audit: Audit) -> Iterator[Finding]:
 def _disparities(
     audit: Audit, usable: Sequence[TestingRate], attribute: str = ""
 ) -> Iterator[Finding]:
-    """Of each group that differs from the others, among groups that can be compared."""
+    """Of each group that differs from the others, the largest difference first."""
     reference = "" if attribute else audit.reference
-    for rate in usable:
+    for rate in sorted(usable, key=lambda rate: -abs(rate.difference.value)):
         mirrored = len(usable) == 2 and not reference and rate.difference.value > 0
         if rate.p_value >= CLEAR_P or mirrored:
             continue  # of two groups one mirrors the other: told once, of the one tested less
@@ -209,11 +209,12 @@ def _disparities(
                 "is not a finding."
             )
         else:
-            # Without a ratio one side is hardly ever tested at all. Near zero its interval is of
-            # little use, and that of the difference says the same.
-            at_most = 1 + rate.difference.high / max(rate.others.value, 1e-9)
-            beyond = min(r.high, at_most) < FOUR_FIFTHS or r.low > 1 / FOUR_FIFTHS
-            severity = "serious" if beyond or not r.estimable else "caution"
+            # Near zero the interval of a ratio is of little use, if there is one, and that of the
+            # difference says the same.
+            least = max(rate.difference.low, -rate.difference.high)
+            beyond = least > (1 - FOUR_FIFTHS) * max(rate.equal.value, rate.others.value)
+            beyond = beyond or r.high < FOUR_FIFTHS or r.low > 1 / FOUR_FIFTHS
+            severity = "serious" if beyond else "caution"
             how = "less" if rate.difference.value < 0 else "more"
             others = f"group {reference}" if reference else "others"
             crude = f"Crude rate: {percent(rate.crude.value)}. " if rate.crude.estimable else ""
@@ -382,7 +383,8 @@ def _features(audit: Audit) -> Iterator[Finding]:
             "missing-by-testing",
             "caution",
             "features",
-            f"Whether {listed(list(traces))} is filled in goes with testing",
+            f"Whether {listed(list(traces))} {'is' if len(traces) == 1 else 'are'} filled in goes "
+            "with testing",
             f"Missing among the tested minus among the untested: {each_named(traces, points_of)}. "
             "What is measured together with the test, or because of it, tells a model who was "
             "tested.",
@@ -408,14 +410,14 @@ def _excluded(audit: Audit, outcome: dict[str, float]) -> Iterator[Finding]:
     )
     if any(one.loss.low > 0 for one in known):
         key, severity = "excluded", "note"
-        headline = f"{names} drives who is tested, and is said to be unrelated to the outcome"
+        headline = f"Who is tested depends on {names}, said to be unrelated to the outcome"
         text = (
             f"{importances}. That it is unrelated to the outcome at equal features cannot be seen: "
             "among the tested the two go together whenever something unrecorded drives both."
         )
     else:
         key, severity = "excluded-weak", "caution"
-        headline = f"{names} hardly drives who is tested"
+        headline = f"Who is tested hardly depends on {names}"
         text = f"{importances}. A method that rests on it (`heckman`) learns little from it."
     yield audit_finding(key, severity, "features", headline, text, columns=shares)
 

@@ -138,8 +138,7 @@ def about_time(audit: Audit) -> Iterator[Finding]:
             "note",
             "time",
             "Who is tested, at equal features, changed over time",
-            f"Share tested against all other periods: {each_named(changed, points_of)} (percentage "
-            "points).",
+            f"Share tested against all other periods: {each_named(changed, points_of)}.",
             periods=changed,
         )
     outcome = found.outcome
@@ -170,9 +169,8 @@ def about_time(audit: Audit) -> Iterator[Finding]:
             "caution",
             "time",
             "Earlier results drive who is tested",
-            f"Share tested against others with the same features: {each_named(driven, points_of)} "
-            "(percentage points). Earlier results tell of the outcome too: unless the features "
-            f"hold them, features do not explain who is tested, and estimates for {audit.whom} are "
-            "off.",
+            f"Share tested against others with the same features: {each_named(driven, points_of)}. "
+            "Earlier results tell of the outcome too: unless the features hold them, features do "
+            f"not explain who is tested, and estimates for {audit.whom} are off.",
             history=driven,
         )

@@ -160,7 +160,7 @@ def audit_finding(
 
 
 def merge_findings(alike: Sequence[Finding]) -> Finding:
-    """Findings of one key as one: of the worst severity, with the groups of all and a new text."""
+    """Findings of one key and attribute as one: with the worst severity, the groups of all."""
     first = alike[0]
     if len(alike) == 1:
         return replace(first, headline=first.headline.removesuffix("."))
@@ -172,9 +172,10 @@ def merge_findings(alike: Sequence[Finding]) -> Finding:
         for one in alike
         for gap in [one.values["difference"]]
     )
-    reference = first.values.get("reference")
+    reference, attribute = (first.values.get(name) for name in ("reference", "attribute"))
     said = headline.format(
-        groups=f"{len(named)} groups" if len(named) > 3 else groups(named),
+        groups=(f"{len(named)} groups" if len(named) > 3 else groups(named))
+        + (f" of {attribute}" if attribute else ""),
         others=group(reference) if reference else "others",
     )
     text = f"Percentage points, with 95 % intervals: {numbers}. {after}"

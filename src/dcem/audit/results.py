@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 
 from dcem.audit.performance import PerformanceSensitivity
 from dcem.audit.sensitivity import Breakdown, PrevalenceSensitivity
@@ -16,6 +17,7 @@ from dcem.estimation.bounds import Bounds
 from dcem.estimation.by_decider import Check
 from dcem.estimation.deciders import Compared
 from dcem.estimation.findings import Finding
+from dcem.estimation.influence import Z
 from dcem.estimation.instrument import Ends
 from dcem.estimation.periods import LateResults
 from dcem.estimation.results import EVERYBODY, WITHHELD, WITHIN, Overlap
@@ -388,6 +390,13 @@ class Audit(ShowsItself):
             return ""
         verb, of = ("is", "group") if len(unseen) == 1 else ("are", "groups")
         return f"Among the others {verb} {of} {listed(unseen)}, whose numbers are withheld."
+
+    @property
+    def widest(self) -> float:
+        """The largest difference in testing that the data allow, all groups at once; else NaN."""
+        usable = [one.difference for one in self.testing if one.difference.estimable]
+        wider = norm.ppf(1 - 0.025 / (1 if self.mirrored else max(len(usable), 1))) / Z
+        return max((abs(e.value) + wider * (e.high - e.low) / 2 for e in usable), default=nan)
 
     def matters(self, difference: Estimate) -> bool:
         """Whether a difference in rates is large enough to be more than a note."""

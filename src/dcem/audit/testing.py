@@ -87,7 +87,7 @@ def testing_rates(
                 equal=people.interval(here).clipped(),
                 others=people.interval(there).clipped(),
                 difference=compared[name].value,
-                ratio=people.ratio(here, there),
+                ratio=_ratio(people, here, there),
                 p_value=compared[name].p_value,
                 each={
                     kind: people.interval(pair[0] - pair[1])
@@ -99,6 +99,13 @@ def testing_rates(
             )
         )
     return tuple(found)
+
+
+def _ratio(people: People, here: Statistic, there: Statistic) -> Estimate:
+    """Of two rates; its logarithm says nothing where one of them may be zero."""
+    if min(people.interval(here).low, people.interval(there).low) <= 0:
+        return Estimate(nan, reason="a rate that may be zero has no ratio")
+    return people.ratio(here, there)
 
 
 def _rates_under(

@@ -52,7 +52,10 @@ def testing_sensitivity(
         return None
     # Of two groups one mirrors the other; then it is told of the one that is tested less.
     two = len(rates) == 2 and problem.reference_group is None
-    rate = min(usable, key=lambda r: r.difference.value if two else r.p_value)
+    rate = min(
+        usable,  # p-values of a large table may all be 0
+        key=lambda r: (r.difference.value, 0) if two else (r.p_value, -abs(r.difference.value)),
+    )
     mine = problem.group == problem.group_names.index(rate.group)
     some, testing, member = compared_people(problem, people, nuisances, rate.group)
     scale = bias_scale(problem, some, testing, mine - member, rate.difference.value)
@@ -73,7 +76,7 @@ def testing_sensitivity(
             "partial R²",
         ),
         e_value=_e_value(ratio.value),
-        e_value_of_interval=_e_value(min(max(1.0, ratio.low), ratio.high)),
+        e_value_of_interval=_e_value(float(np.clip(1.0, ratio.low, ratio.high))),
         benchmarks=measured_strength(problem, some, mine, sources, rng),
     )
 

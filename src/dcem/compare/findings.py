@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from scipy.stats import norm
-
 from dcem.compare.results import (
     ComparedGroup,
     Judgement,
@@ -22,7 +20,7 @@ from dcem.compare.results import (
     shown_group_counts,
 )
 from dcem.estimation.effects import drives_testing_more
-from dcem.estimation.findings import Finding
+from dcem.estimation.findings import Finding, clearly_off, too_high_or_low
 from dcem.estimation.results import EVERYBODY, Effect
 from dcem.methods.choosing import DEFAULT, choose
 from dcem.metrics.estimate import Estimate
@@ -37,7 +35,6 @@ AMONG = {
     "tested": "Among the tested",
 }
 CLEAR = 0.05  # p-values below it are called clear
-MATTERS = 0.02  # by so much a group's risks are off, at least, to be pointed out
 
 _OUTSIDE = "Claim nothing about people unlike the tested, or test some of them."
 _BY_GROUP = "Look at every group before you set a threshold."
@@ -371,34 +368,9 @@ def about_calibration(judged: Mapping[str, Judgement]) -> list[Finding]:
     return findings
 
 
-def clearly_off(judged: Judgement) -> dict[str, Estimate]:
-    """Groups whose mean predicted risk is clearly off, all asked at once (Bonferroni)."""
-    errors = {g: e for g, e in judged.calibration_in_the_large.items() if e.estimable}
-    errors.pop(EVERYBODY, None)
-    if len(errors) < 2:
-        return {}
-    wider = float(norm.ppf(1 - 0.025 / len(errors)) / norm.ppf(0.975))
-    return {
-        who: error
-        for who, error in errors.items()
-        if abs(error.value) >= MATTERS
-        and abs(error.value) > wider * max(error.high - error.value, error.value - error.low)
-    }
-
-
-def too_high_or_low(groups: Mapping[str, Estimate]) -> str:
-    """`too high for b (+2.5 points [+1.1, +3.9]) and too low for c (...)`."""
-    return listed(
-        [
-            f"too {'high' if by.value > 0 else 'low'} for {group(name)} ({by:points})"
-            for name, by in groups.items()
-        ]
-    )
-
-
 def about_group_risks(name: str, judged: Judgement) -> list[Finding]:
     """Groups whose predicted risks are clearly off."""
-    off = clearly_off(judged)
+    off = clearly_off(judged.calibration_in_the_large)
     if not off:
         return []
     sentence = f"Read as risks, the scores of `{name}` are on average {too_high_or_low(off)}."

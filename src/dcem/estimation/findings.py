@@ -6,12 +6,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from scipy.stats import norm
+
+from dcem.estimation.results import EVERYBODY
+from dcem.metrics.estimate import Estimate
+from dcem.text import group, listed
+
 KEY: Any = {"key": True}  # marks fields that are looked up, not read: they are never reworded
 SEVERITIES = ("serious", "caution", "note", "fine")
 FIRST = (
     "leak",
     "groups-unlike",
 )  # keys that stand before all others: the rest cannot be trusted beside them
+
+
+OFF = 0.02  # by so much a group's risks are off, at least, to be pointed out
 
 
 @dataclass(frozen=True)
@@ -39,3 +48,31 @@ class Finding:
 def by_severity(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The serious ones first, and before them what makes the rest doubtful."""
     return tuple(sorted(findings, key=lambda f: (f.key not in FIRST, SEVERITIES.index(f.severity))))
+
+
+def clearly_off(calibration_in_the_large: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    """Groups whose mean predicted risk is clearly off, all asked at once (Bonferroni)."""
+    errors = {
+        name: error
+        for name, error in calibration_in_the_large.items()
+        if error.estimable and name != EVERYBODY
+    }
+    if len(errors) < 2:
+        return {}
+    wider = float(norm.ppf(1 - 0.025 / len(errors)) / norm.ppf(0.975))
+    return {
+        who: error
+        for who, error in errors.items()
+        if abs(error.value) >= OFF
+        and abs(error.value) > wider * max(error.high - error.value, error.value - error.low)
+    }
+
+
+def too_high_or_low(groups: Mapping[str, Estimate]) -> str:
+    """`too high for b (+2.5 points [+1.1, +3.9]) and too low for c (...)`."""
+    return listed(
+        [
+            f"too {'high' if by.value > 0 else 'low'} for {group(name)} ({by:points})"
+            for name, by in groups.items()
+        ]
+    )

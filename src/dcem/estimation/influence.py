@@ -325,11 +325,13 @@ def simultaneous(
 
 
 def against_others(people: People, statistics: Mapping[str, Statistic]) -> dict[str, Comparison]:
-    """Each group's difference from all others, corrected for the number of groups.
+    """Each group's difference from the others, corrected for the number of groups.
 
-    Of two groups one mirrors the other, and there is one comparison.
+    Of two groups one mirrors the other, and there is one comparison; unless both are compared with
+    a third.
     """
-    if len(statistics) != 2:
+    values = [one.value for one in statistics.values()]
+    if len(values) != 2 or abs(sum(values)) > 1e-6 * abs(values[0]):
         return simultaneous(people, statistics)
     return {name: simultaneous(people, {name: one})[name] for name, one in statistics.items()}
 

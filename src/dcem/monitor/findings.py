@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dcem.estimation.findings import Finding, by_severity
+from dcem.estimation.findings import Finding, by_severity, clearly_off, too_high_or_low
+from dcem.estimation.influence import Z
 from dcem.estimation.results import EVERYBODY
+from dcem.metrics.estimate import Estimate
 from dcem.monitor.baseline import GROUP, UNLIKE, Baseline
 from dcem.monitor.results import Change, Monitoring
 from dcem.text import capitalised, decimal, group, groups, listed, number, percent
@@ -52,6 +54,7 @@ def with_verdict(
         verdict, lacking = "cannot tell", STATED
     findings = [
         _verdict_finding(verdict, found, auc, worse, off, lacking),
+        *_groups_off(found, then, {one.of for one in off}),
         *_who_comes(found),
         *_who_is_tested(found),
         *_what_is_found(found),
@@ -96,6 +99,29 @@ def _verdict_finding(
 
 def _worse(one: Change) -> str:
     return f"{_of_whom(one)} {number(one.now.value)} against {number(one.then.value)}"
+
+
+def _groups_off(found: Monitoring, then: Baseline, named: set[str]) -> Iterator[Finding]:
+    """Groups whose risks are off now, whether or not that changed; but for those `named` already.
+
+    By more than is explained by what the model was fitted to, which was a sample.
+    """
+    now = {one.of: one.now for one in found.about("calibration")}
+    reach = Z * then.doubt.get("calibration", 0.0)
+    doubted = {name: by.minus(Estimate(0.0, -reach, reach)) for name, by in now.items()}
+    off = {name: now[name] for name in clearly_off(doubted) if name not in named}
+    if off:
+        yield Finding(
+            "groups-off",
+            "caution",
+            "holds",
+            tuple(off),
+            off,
+            f"Its risks are on average {too_high_or_low(off)}",
+            "Mean predicted risk minus what is found now, with 95 % intervals. It is not clearly "
+            "more than when the model was judged, if it was.",
+            "Say for whom its risks are off, and do not act on one threshold for all of them.",
+        )
 
 
 def _has_come_off(one: Change) -> bool:

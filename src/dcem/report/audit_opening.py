@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dcem.audit.findings import COMPATIBLE
 from dcem.audit.results import Audit, Prevalence, TestingRate, TestingSensitivity
 from dcem.estimation.findings import SEVERITIES
 from dcem.estimation.overlap import HARDLY
@@ -64,17 +65,18 @@ def verdict(audit: Audit) -> doc.Verdict:
             ("No group can be compared with others at equal features.", *_record(audit)),
             "Not at all. This does not mean that the groups are treated alike.",
         )
-    widest = max(max(abs(r.difference.low), abs(r.difference.high)) for r in known)
+    widest, alike = percent(audit.widest).removesuffix(" %"), audit.widest <= COMPATIBLE
+    seen = (
+        "People with the same features are tested about equally often in every group that can be "
+        "compared."
+        if alike
+        else "No group's rate differs clearly from that of others with the same features."
+    )
     return doc.Verdict(
-        "fine" if widest <= 0.05 else "note",
+        "fine" if alike else "note",
         "No clear sign that groups are tested unequally",
-        (
-            "People with the same features are tested about equally often in every group that can "
-            "be compared.",
-            *_record(audit),
-        ),
-        f"Differences of up to {percent(widest).removesuffix(' %')} percentage points could have "
-        "gone unnoticed.",
+        (seen, *_record(audit)),
+        f"Differences of up to {widest} percentage points could have gone unnoticed.",
     )
 
 

@@ -5,16 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from math import isnan
 
-from dcem.compare.findings import (
-    clear_groups,
-    clear_pairs,
-    clearly_off,
-    not_compared,
-    too_high_or_low,
-    worse_or_better,
-)
+from dcem.compare.findings import clear_groups, clear_pairs, not_compared, worse_or_better
 from dcem.compare.results import Judgement, MethodResult, TableComparison
-from dcem.estimation.findings import Finding
+from dcem.estimation.findings import Finding, clearly_off, too_high_or_low
 from dcem.estimation.results import Target
 from dcem.methods.choosing import DEFAULT, PREFERRED, choose
 from dcem.metrics.estimate import Estimate
@@ -121,7 +114,7 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     all_by_chance = _all_by_chance(comparison, target)
     maybe_chance = judged.auc.low <= 0.5
     lost = not_compared(judged)
-    off = clearly_off(judged)
+    off = clearly_off(judged.calibration_in_the_large)
     doubted = level or unfair or maybe_chance or lost or off
     if all_by_chance:
         sentences[0] = f"`{best.name}` is the one to take, if any. {sentences[0]}"
@@ -238,7 +231,7 @@ def fairness(judged: Judgement, comparison: TableComparison) -> str:
 
 def risks_of_groups(judged: Judgement) -> str:
     """For which groups its risks are clearly off, or nothing."""
-    off = clearly_off(judged)
+    off = clearly_off(judged.calibration_in_the_large)
     return f"Read as risks, its scores are on average {too_high_or_low(off)}." if off else ""
 
 

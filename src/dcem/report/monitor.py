@@ -27,7 +27,7 @@ def monitor_document(found: Monitoring, title: str = "Does the model still hold?
     facts = {**found.data, **found.configuration, "versions": made_with()}
     findings = listed_findings(found.findings)
     severity, answer = ANSWERS[found.answer]
-    own = next(one for one in found.findings if one.about == "holds")
+    own = next(one for one in found.findings if one.key == found.answer.replace(" ", "-"))
     auc = _of_everybody(found, "auc")
     if found.answer == "refit" and found.ranks_by_chance:
         answer = "No: it does not clearly rank people better than chance"

@@ -24,11 +24,13 @@ Made = Iterable[tuple[str, str, Iterable[doc.Block]]]  # key, heading, blocks of
 def listed_findings(found: Iterable[Finding]) -> doc.Findings:
     """Findings, one for all groups that share it, in the order of the worst of them.
 
-    A table of eight groups has one finding "three groups are tested less", not three.
+    A table of eight groups has one finding "three groups are tested less", not three. Where groups
+    are attributes crossed, those of each attribute alone have their own.
     """
-    by_key: dict[str, list[Finding]] = {}
+    by_key: dict[tuple[str, str], list[Finding]] = {}
     for finding in found:
-        key = finding.key if finding.key in OF_SEVERAL_GROUPS else str(len(by_key))
+        merges = finding.key in OF_SEVERAL_GROUPS
+        key = finding.key if merges else str(len(by_key)), finding.values.get("attribute", "")
         by_key.setdefault(key, []).append(finding)
     return doc.Findings(tuple(merge_findings(alike) for alike in by_key.values()))
 

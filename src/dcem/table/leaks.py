@@ -9,8 +9,8 @@ has no clock, but it gives hints, each about one column alone. The kinds of a `L
 * ``"only-tested"``: some of its values hardly ever occur without the test, or it is hardly ever
   filled in without it: the test filled them in;
 * ``"label"``: among the tested, the column nearly determines the label; its AUC is .95 or more, or
-  .9 of a column with two values. Risk factors do not reach that; the label in other words does,
-  also if it was copied with errors;
+  .85 of a column with two values (but for missing and odd ones). Risk factors do not reach that;
+  the label in other words does, also if it was copied with errors in one row of ten;
 * ``"implies-label"``: under some of its values everybody tested is positive, and these cover a
   good part of the positives: a diagnosis, a treatment, a code that follows a positive result;
 * ``"after"``: a date that lies after the decision itself, where the table says when that was;
@@ -36,7 +36,8 @@ from dcem.text import number, percent
 
 AUC_LIMIT = 0.9
 LABEL_AUC_LIMIT = 0.95
-TWO_VALUES_AUC_LIMIT = 0.9  # no yes-or-no risk factor tells nine in ten of both apart
+TWO_VALUES_AUC_LIMIT = 0.85  # hardly any yes-or-no risk factor tells so many of both apart
+TWO_VALUES = 0.9  # share of the filled rows that two values need for a column to have two
 LABEL_FEWEST = 20  # positives, and negatives, among the tested: cells cannot fit so many by chance
 EXACT = 0.9999
 BINS = 20
@@ -189,10 +190,22 @@ def _about_outcome(column: str, kind: str, cells: Cells, positive: np.ndarray) -
     share = cases / np.maximum(rows, 1)
     area = _auc_of_cells(share, cases, rows - cases)
     enough = min(ill, well) >= LABEL_FEWEST
-    limit = TWO_VALUES_AUC_LIMIT if (rows > 0).sum() == 2 else LABEL_AUC_LIMIT
-    if (area >= limit and enough) or (area > EXACT and _beyond_chance(rows, ill)):
+    if (area >= LABEL_AUC_LIMIT and enough) or (area > EXACT and _beyond_chance(rows, ill)):
         yield Leak(column, kind, area)
         return
+    filled = rows.copy()
+    if (rows > 0).sum() > 2:
+        filled[-1] = 0  # "no value" is one of two values only where there is one other
+    two = np.argsort(-filled, kind="stable")[:2]
+    hits, misses = cases[two], (rows - cases)[two]
+    if (
+        filled[two].sum() >= TWO_VALUES * filled.sum()
+        and min(hits.sum(), misses.sum()) >= LABEL_FEWEST
+    ):
+        area = _auc_of_cells(share[two], hits, misses)
+        if area >= TWO_VALUES_AUC_LIMIT:
+            yield Leak(column, kind, area)
+            return
     implies = (cases >= FEWEST_POSITIVE) & (share >= NEARLY_ALL)
     implies &= rows * log(ill / (ill + well)) < UNLIKELY
     implies[cells.single :] = False  # the highest band of a strong risk factor may do so
