@@ -152,6 +152,9 @@ def test_a_cell_is_known_by_everything_that_decides_its_result(tmp_path):
         ("[[tasks]]\n[[methods]]\nname = 'dcem'\nparams = 5", "params of method 'dcem'"),
         ("[[tasks]]\n[[methods]]\nname = 'dcem'\ngrid = {steps = 5}", "should be a list"),
         ("[[tasks]]\n[[methods]]\nname = 'dcem'\nlabel = '{stesp}'", "label '{stesp}' cannot"),
+        ("[[tasks]]\n[[methods]]\nname = 'dcem'\nlabel = '{name.x}'", "label '{name.x}' cannot"),
+        ("tasks = [{k = 1}, 3]\n[[methods]]\nname = 'dcem'", "names no tasks"),
+        ("[[tasks]]\npreset = 'x'\n[[methods]]\nname = 'dcem'", "preset = 'x' should be one of"),
     ],
 )
 def test_slips_are_named(tmp_path, text, message):

@@ -14,10 +14,11 @@ import pytest
 from forked import FORK, started
 from rich.console import Console
 
-from dcem import metrics
+from dcem import metrics, tasks
 from dcem.benchmark import plan as planner
 from dcem.benchmark.cells import estimator_of, expand, task_of
 from dcem.benchmark.file import MEASURED, load_benchmark
+from dcem.benchmark.fleets import measure
 from dcem.benchmark.progress import Display
 from dcem.benchmark.read import export, results, status
 from dcem.benchmark.run import run
@@ -421,3 +422,16 @@ def test_status_does_not_wait_for_a_run_that_writes(plain, tmp_path):
     reader.join(timeout=60)
     assert sum(row.done for row in answer[0]) == 12
     writer.execute("ROLLBACK")
+
+
+def test_rows_of_a_survey_are_judged_by_their_weight():
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(600, 2)), rng.exponential(size=600)
+    y = rng.random(600) < 1 / (1 + np.exp(-X[:, 0] * np.sign(weight - 0.7)))
+    policy = tasks.LinearPolicy({"x1": 1.0}, slope=2, k=1)
+    group = rng.integers(2, size=600)
+    task = tasks.make_censored(X, y, group, policy, weight=weight, random_state=0)
+    score = task.test.X[:, 0]
+    found = measure(None, score, task)["auc"]
+    assert found == metrics.auc(task.truth["test"], score, weight=task.test.weight)
+    assert abs(found - metrics.auc(task.truth["test"], score)) > 0.05

@@ -342,6 +342,8 @@ def test_a_store_that_cannot_be_opened_is_refused(tmp_path):
     (tmp_path / "store.sqlite").mkdir()
     with pytest.raises(InputError, match=r"store.sqlite cannot be opened: unable to open"):
         store.Store(tmp_path / "store.sqlite")
+    with pytest.raises(InputError, match=r"store.sqlite cannot be read"):
+        results(tmp_path)
 
 
 def test_a_store_that_may_only_be_read_is_refused_at_once(tmp_path, monkeypatch):
@@ -361,3 +363,21 @@ def test_an_empty_file_is_not_made_into_a_store_by_looking(tmp_path):
     with pytest.raises(InputError, match="not a benchmark store"):
         status(path)
     assert path.stat().st_size == 0
+
+
+def test_an_archive_with_the_log_of_a_killed_process_has_all_its_results(opened, monkeypatch):
+    kind = next(iter(opened.pending()))
+    with opened.worker("cpu", {}):
+        opened.finish(opened.claim(kind, 1).cells[0].id, VALUES, {})
+        archive = opened.path.parent / "archive"
+        archive.mkdir()
+        for file in opened.path.parent.glob("store.sqlite*"):  # nothing is folded into the file yet
+            shutil.copy(file, archive)
+    monkeypatch.setattr(database.os, "access", lambda folder, mode: folder != archive)
+    assert len(results(archive)) == 1
+
+
+def test_a_label_that_reads_like_nothing_is_still_a_label(tmp_path):
+    table = pd.DataFrame({"method": "dcem", "label": ["None", "NA", "1.0"], "auc": 0.7})
+    table.to_csv(tmp_path / "a.csv", index=False)
+    assert list(results(tmp_path / "a.csv")["label"]) == ["None", "NA", "1.0"]

@@ -21,6 +21,7 @@ from dcem.engine import (
     in_chunks,
     resolve_device,
     supervised,
+    train,
 )
 from dcem.engine.fleet import weighted_mean
 
@@ -244,3 +245,21 @@ def test_devices():
         assert resolve_device("auto").type == "cpu"
         with pytest.raises(ValueError, match='device="auto"'):
             resolve_device("cuda")
+
+
+def test_making_a_module_leaves_the_users_random_numbers_alone():
+    torch.manual_seed(3)
+    expected = torch.rand(1)
+    torch.manual_seed(3)
+    architecture = FromModule(small_module, 3)
+    architecture.module(architecture.initial(0))
+    assert torch.rand(1) == expected
+
+
+@pytest.mark.parametrize("steps", [5, 25])
+def test_the_best_step_is_the_last_one_where_none_was_checked(steps):
+    rows, architecture = make_rows(), MLP(3, (6,))
+    fleet = Fleet.initial(architecture, SEEDS)
+    objective = supervised(architecture, cross_entropy)
+    kept = train(fleet, rows, objective, Adam(1e-3), steps, validation=rows, patience=3)
+    assert kept == [5 if steps < 10 else 20] * 2

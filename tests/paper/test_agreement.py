@@ -69,3 +69,10 @@ def test_what_has_no_number_is_printed_as_none(one):
 def test_runs_without_a_common_cell_are_refused(one):
     with pytest.raises(InputError, match="no cell in common"):
         compare_runs(one, one.assign(seed=9))
+
+
+def test_several_results_for_one_cell_are_refused_not_chosen_from(one):
+    both = pd.concat([one, one.assign(auc=one["auc"] - 0.1)])
+    with pytest.raises(InputError, match="several results for the same cells of dcem, y-obs"):
+        compare_runs(both, one)
+    assert set(compare_runs(pd.concat([one, one]), one)["verdict"]) == {"agrees"}  # told twice

@@ -201,6 +201,9 @@ def test_policies_that_do_not_fit_the_table(table, policy, message):
         ({"weights": {"a": 1.0}, "missing": "zero"}, "one of refuse, average, tested, untested"),
         ({"weights": {"a": 1.0}, "k": 1.0, "rates": {"x": 0.5}}, "either rates, or k and q_t"),
         ({"weights": {"a": 1.0}, "scales": {"b": 1.0}}, "'b'"),
+        ({"weights": {"a": 1.0}, "scales": {"a": -1.0}}, "scale of 'a' must be positive"),
+        ({"weights": {"a": 1.0}, "slope": np.inf}, "slope must be positive"),
+        ({"weights": {"a": 1.0}, "centers": {"a": np.nan}}, "finite weights and centres"),
     ],
 )
 def test_policies_that_make_no_sense(arguments, message):
@@ -249,8 +252,29 @@ def test_a_feature_cannot_pass_for_a_role_in_the_table_written_out(table):
 
 
 def test_a_policy_must_be_given(table):
-    with pytest.raises(InputError, match="needs a policy"):
-        make_censored(*table)
+    for policy in (None, {"a": 1.0}):
+        with pytest.raises(InputError, match="needs a policy"):
+            make_censored(*table, policy)
+
+
+def test_rates_may_be_named_by_the_groups_own_values(table):
+    frame, y, group = table
+    policy = LinearPolicy({"a": 1.0}, slope=5, rates={1: 0.2, 0: 0.6})
+    task = make_censored(frame, y, (group == "green").astype(int), policy, random_state=0)
+    assert task.process.targets == (0.6, 0.2)
+
+
+def test_a_group_whose_rows_do_not_count_is_named(table):
+    frame, y, group = table
+    weight, policy = (group != "green").astype(float), LinearPolicy({"a": 1.0}, k=0.5)
+    with pytest.raises(InputError, match="'green' has no rows, or none that count"):
+        make_censored(frame, y, group, policy, weight=weight, random_state=0)
+
+
+@pytest.mark.parametrize("seed", [1.5, -1, "3", np.random.RandomState(0)])
+def test_seeds_that_would_be_read_as_another_are_refused(table, seed):
+    with pytest.raises(InputError, match="`random_state` must be a whole number"):
+        make_censored(*table, POLICY, random_state=seed)
 
 
 def test_group_order_decides_what_q_t_compares(table):

@@ -179,3 +179,21 @@ def test_the_survey_itself():
     assert problem.tested.mean() == pytest.approx(0.4955, abs=1e-4)
     stratum, unit = survey_design(people)
     assert (stratum.max() + 1, unit.max() + 1) == (99, 203)
+
+
+def test_some_cycles_are_enough(survey, tmp_path):
+    """Later cycles have other names for weights, marriage, birth and visits."""
+    frame, path = survey
+    for cycle in ("2005-2006", "2017-2020"):
+        part = frame[frame["cycle"] == cycle].dropna(axis=1, how="all").drop(columns="DMDBORN2")
+        part.to_csv(tmp_path / "part.csv", index=False)
+        people, whole = read_nhanes(tmp_path / "part.csv"), read_nhanes(path)
+        same = whole[whole["cycle"] == cycle].reset_index(drop=True)
+        assert (people["survey_weight"] == 1000).all()
+        known = nhanes_features(people).drop(columns="born_in_us")
+        pd.testing.assert_frame_equal(known, nhanes_features(same)[known.columns])
+    folder = tmp_path / "cdc"
+    folder.mkdir()
+    (folder / "DIQ_D.XPT").write_bytes(xport(frame[["SEQN", "DIQ010", "DIQ180"]]))
+    with pytest.raises(dcem.InputError, match=r"2005-2006, but no DEMO_D.XPT or GHB_D.XPT"):
+        read_nhanes(folder)

@@ -78,3 +78,18 @@ def test_a_file_is_known_by_its_content(tmp_path):
     assert told[0] == told[1]
     assert set(told[0]) == {"path"}
     assert file_hashes({"kind": "sinusoid"}) == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "given", "message"),
+    [
+        ("nhanes", "weights", "no", "true or false"),
+        ("nhanes", "outcome", "diabtes", "Did you mean 'diabetes'"),
+        ("sinusoid", "preset", "as-relesed", "one of as-released, as-written"),
+        ("sinusoid", "stream", 3, "one of published, independent"),
+        ("sepsis", "sign", "printed", "one of as-released, as-printed"),
+    ],
+)
+def test_words_that_the_maker_does_not_know_are_refused_at_once(kind, name, given, message):
+    with pytest.raises(ValueError, match=message):
+        KINDS[kind].value(name, given)

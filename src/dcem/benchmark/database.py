@@ -15,12 +15,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from importlib import resources
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from dcem.benchmark.machine import birth, machine
@@ -80,21 +82,31 @@ def reading(path: Path) -> Iterator[tuple[Path, sqlite3.Connection]]:
     path = path / STORE if path.is_dir() else path
     if not path.exists():
         raise InputError(f"No store at {path}. 'dcem benchmark run' makes one.")
-    # Where the folder is read-only, SQLite cannot make the files by which it would see writers.
-    mode = "mode=ro" if os.access(path.parent, os.W_OK) else "immutable=1"
-    db = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=10)
+    # Where the folder is read-only, SQLite cannot make the files by which it would see writers, nor
+    # read the log, which has what a killed process wrote last.
+    archived = not os.access(path.parent, os.W_OK)
+    log = path.with_name(f"{path.name}-wal")
+    if archived and log.exists():
+        with TemporaryDirectory() as aside:
+            for file in (path, log):
+                shutil.copy(file, aside)
+            with reading(Path(aside) / path.name) as (_, db):
+                yield path, db
+        return
+    place = f"{path.absolute().as_uri()}?{'immutable=1' if archived else 'mode=ro'}"
     try:
-        if _version(path, db, may_be_new=False) < VERSION:
-            old, db = db, sqlite3.connect(":memory:", isolation_level=None)
-            with closing(old):
-                old.backup(db)
-            _migrate(db)
-        db.text_factory = _tolerant
-        yield path, db
+        with (
+            closing(sqlite3.connect(place, uri=True, timeout=10)) as db,
+            closing(sqlite3.connect(":memory:", isolation_level=None)) as copy,
+        ):
+            if _version(path, db, may_be_new=False) < VERSION:
+                db.backup(copy)
+                _migrate(copy)
+                db = copy
+            db.text_factory = _tolerant
+            yield path, db
     except DAMAGE as error:
         raise InputError(f"{path} cannot be read: {error}.") from None
-    finally:
-        db.close()
 
 
 def _tolerant(text: bytes) -> str:

@@ -116,7 +116,7 @@ def _benchmark_of(content: dict[str, Any], where: str, changes: dict[str, Any]) 
     _require(content, where, name=str, about=str, metrics=list)
     for part in ("tasks", "methods"):
         entries = content.get(part)
-        if not entries or not isinstance(entries, list) or not isinstance(entries[0], dict):
+        if not isinstance(entries, list) or {type(one) for one in entries} != {dict}:
             raise InputError(f"{where} names no {part}: write at least one [[{part}]].")
     metrics = tuple(content.get("metrics", ("auc", "roc_gap")))
     for name in metrics:
@@ -203,7 +203,7 @@ def _methods(entry: dict[str, Any], where: str) -> Iterator[MethodInFile]:
 def _label(template: str, where: str, values: dict[str, Any]) -> str:
     try:
         return template.format(**values)
-    except (KeyError, IndexError, ValueError) as error:
+    except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
         raise InputError(
             f"{where}: the label {template!r} cannot be filled in ({error}). It may use "
             f"{', '.join('{' + name + '}' for name in values)}."

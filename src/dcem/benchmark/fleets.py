@@ -123,9 +123,11 @@ def _fit(
 
 
 def measure(estimator: Any, score: np.ndarray, task: Task) -> dict[str, Any]:
-    """The values of `file.MEASURED`: scores of the test split against the truth, and iterations."""
+    """The values of `file.MEASURED`: scores of the test split against the truth, rows counting as
+    the task says; and iterations."""
     if not np.isfinite(score).all():
         raise ValueError(f"{int((~np.isfinite(score)).sum())} scores are not finite: it diverged")
-    values = metrics.ranking(task.truth["test"], score, task.test.group)
+    test = task.test
+    values = metrics.ranking(task.truth["test"], score, test.group, weight=test.weight)
     iterations = getattr(estimator, "n_iter_", None)
     return values | {"n_iter": None if iterations is None else int(np.max(iterations))}

@@ -114,7 +114,8 @@ def results(path: Path, benchmark: str | None = None, *, unfinished: bool = Fals
     elif path.suffix == ".parquet":
         frame = pd.read_parquet(path)
     else:
-        frame = pd.read_csv(path, dtype={"label": str})
+        absent: Any = {"keep_default_na": False, "na_values": ["", "nan"]}  # "None" may be a label
+        frame = pd.read_csv(path, dtype={"label": str}, **absent)
     if benchmark is not None:
         if "benchmark" not in frame or benchmark not in set(frame["benchmark"]):
             known = ", ".join(sorted(set(frame.get("benchmark", [])))) or "none"

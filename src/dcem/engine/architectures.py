@@ -177,7 +177,7 @@ class FromModule:
     def __init__(self, factory: Callable[[int], nn.Module], n_inputs: int):
         self.factory = factory
         self.n_inputs = n_inputs
-        self._module = factory(n_inputs).eval()
+        self._module = self._built(0)
         if any(True for _ in self._module.buffers()):
             raise ValueError(
                 "the network module keeps buffers (batch normalisation does); a fleet needs a "
@@ -204,16 +204,20 @@ class FromModule:
 
     def module(self, parameters: Tensor) -> nn.Module:
         """An ordinary module with these parameters `[P]`."""
-        module = self.factory(self.n_inputs).eval().to(parameters)
+        module = self._built(0).to(parameters)
         vector_to_parameters(parameters, module.parameters())
         return module
 
     def initial(self, seed: int) -> Tensor:
         """Parameters `[P]` of a module built by the factory under this seed."""
+        parameters = self._built(seed).parameters()
+        return torch.cat([parameter.detach().reshape(-1) for parameter in parameters])
+
+    def _built(self, seed: int) -> nn.Module:
+        """A module of the factory; the user's own random numbers stay as they are."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(seed))
-            module = self.factory(self.n_inputs)
-        return torch.cat([parameter.detach().reshape(-1) for parameter in module.parameters()])
+            return self.factory(self.n_inputs).eval()
 
     def logits(self, flat: Tensor, X: Tensor) -> Tensor:
         """Logits `[M, N, k]`: the module as a function of its parameters, mapped over networks."""

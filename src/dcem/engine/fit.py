@@ -396,11 +396,11 @@ def train(
     seeds: Sequence[int] | None = None,
     progress: Progress | None = None,
 ) -> list[int]:
-    """Train a fleet in place, from start to end; the step whose weights each network kept.
+    """Train a fleet in place, from start to end; the best step of each network.
 
     Without `patience`, or rows to watch, all steps are taken and the last weights kept; else a
     network stops after so many checks without improvement, and gets its best weights back unless
-    `keep` is "last".
+    `keep` is "last". Where no check ever improved, the last step counts as the best.
     """
     trainer = Trainer(fleet, rows, objective, optimizer, batch_size=batch_size, seeds=seeds)
     if patience is None or validation is None:
@@ -412,4 +412,4 @@ def train(
     )
     if keep == "best":
         rule.restore(fleet.flat)
-    return [int(step) for step in (rule.best_step * check_every).tolist()]
+    return [step * check_every or trainer.steps_done for step in rule.best_step.tolist()]

@@ -223,13 +223,19 @@ def compare_runs(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     for frame, which in ((ours, "the first run"), (theirs, "the second run")):
         require_columns(frame.columns, ["method", *JUDGED], which)
     keys = [c for c in (*ALL_PARAMETERS, *_WITHIN, "method", "label") if c in ours and c in theirs]
-    left, right = (frame[[*keys, *JUDGED]].drop_duplicates(keys) for frame in (ours, theirs))
+    left, right = (frame[[*keys, *JUDGED]].drop_duplicates() for frame in (ours, theirs))
     for frame in (left, right):  # thirds are thirds, also after a trip through text
         numbers = frame.select_dtypes("number").columns.difference(list(JUDGED))
         frame[numbers] = frame[numbers].astype(float).round(6)
     both = left.merge(right, on=keys, how="outer", suffixes=("", "_other"), indicator=True)
     if not (both["_merge"] == "both").any():
         raise InputError("The two runs have no cell in common: there is nothing to compare.")
+    if both.duplicated(keys).any():
+        several = sorted(set(both.loc[both.duplicated(keys), "method"]))
+        raise InputError(
+            f"One run has several results for the same cells of {', '.join(several)}: compare one "
+            "`benchmark` at a time."
+        )
     setting = [c for c in (*ALL_PARAMETERS, "method", "label") if c in keys]
     rows = []
     for values, part in both.groupby(setting, dropna=False, sort=False):

@@ -72,7 +72,7 @@ def make_censored(
         `task.process` is the `CalibratedPolicy`. The `row` of each split says where a row stood in
         the given table.
     """
-    if policy is None:
+    if not isinstance(policy, LinearPolicy):
         raise InputError(
             "make_censored needs a policy that decides who is tested, for example "
             "LinearPolicy({'age': 1.0}, slope=5, k=1, q_t=2)."

@@ -43,14 +43,15 @@ NUMBERS = {
     "height": "BMXHT",
     "weight": "BMXWT",
 }
+# column -> the one that has it, coded differently, in later cycles
+SINCE = {"WTMEC2YR": "WTMECPRP", "DMDMARTL": "DMDMARTZ", "DMDBORN2": "DMDBORN4", "HUQ050": "HUQ051"}
 # feature -> (column, largest code that is an answer); higher ones mean refused or not known
 SCALES = {
     "education": ("DMDEDUC2", 5),
     "health": ("HUQ010", 5),
     "visits": ("HUQ050", 5),
-    "visits_newer": ("HUQ051", 8),
 }
-COARSER = {0: 0, 1: 1, 2: 2, 3: 3, 4: 3, 5: 3, 6: 4, 7: 5, 8: 5}  # visits as HUQ050 codes them
+COARSER = {0: 0, 1: 1, 2: 2, 3: 3, 4: 3, 5: 3, 6: 4, 7: 5, 8: 5}  # HUQ051 as HUQ050 codes visits
 # feature -> (column, code that counts as 1, codes that are answers)
 ANSWERS = {
     "male": ("RIAGENDR", 1, (1, 2)),
@@ -77,13 +78,14 @@ def load_nhanes(
     features are what a doctor could know before the test: age, sex, measures of the body, income,
     education, marriage, birth in the US, insurance, use of care, general health, and being told of
     high blood pressure or cholesterol. Left out is what follows from a test, such as being told of
-    prediabetes.
+    prediabetes. In the last cycle "married" includes living with a partner, and in all of them the
+    few who did not say count as unmarried, and as born elsewhere.
 
     Parameters
     ----------
     path
-        A folder with the CDC's own files (`DEMO_D.XPT`, ..., `P_HUQ.XPT`), or these merged into one
-        CSV under their own names, with a column `cycle`.
+        A folder with the CDC's own files (`DEMO_D.XPT`, ..., `P_HUQ.XPT`) of all cycles or some, or
+        these merged into one CSV under their own names, with a column `cycle`.
     weights
         Rows count as many people as they stand for (their mean is 1), or all alike.
     group_as_feature
@@ -106,11 +108,12 @@ def read_nhanes(path: str | Path) -> pd.DataFrame:
     """The people of the task, NHANES's own columns and codes, `cycle` and `survey_weight`."""
     path = Path(path)
     people = _merged(path) if path.is_dir() else pd.read_csv(path)
+    either = [*SINCE, *SINCE.values()]
     needed = ["cycle", "DIQ010", "DIQ180", "LBXGH", "RIDRETH1", "SDMVSTRA", "SDMVPSU"]
-    needed += [*NUMBERS.values()]
-    needed += [column for column, _ in SCALES.values()]
-    needed += [column for column, *_ in ANSWERS.values()]
-    require_columns(people.columns, needed, str(path))
+    needed += NUMBERS.values()
+    needed += [column for column, *_ in (*SCALES.values(), *ANSWERS.values())]
+    require_columns(people.columns, [name for name in needed if name not in either], str(path))
+    people = people.reindex(columns=[*people.columns, *(e for e in either if e not in people)])
     never_told = people["DIQ010"].isin([2, 3]) & (people["RIDAGEYR"] >= 20)
     known = people["DIQ180"].isin([1, 2]) & people["LBXGH"].notna()
     people = people[never_told & known].reset_index(drop=True)
@@ -118,7 +121,7 @@ def read_nhanes(path: str | Path) -> pd.DataFrame:
         raise InputError(f"{path} holds nobody who was asked about tests and measured.")
     years = people["cycle"].map(lambda cycle: YEARS.get(cycle, 2.0))
     total = years[~people["cycle"].duplicated()].sum()
-    given = people["WTMEC2YR"].fillna(people.get("WTMECPRP", np.nan))
+    given = people["WTMEC2YR"].fillna(people["WTMECPRP"])
     return people.assign(survey_weight=given * years / total)
 
 
@@ -156,12 +159,10 @@ def nhanes_features(people: pd.DataFrame) -> pd.DataFrame:
     for name, (column, one, answers) in ANSWERS.items():
         asked = people[column].isin(answers)
         found[name] = (people[column] == one).astype(float).where(asked)
-    married = people["DMDMARTL"].fillna(people.get("DMDMARTZ", np.nan))
-    born = people["DMDBORN2"].fillna(people.get("DMDBORN4", np.nan))
-    found["married"] = (married == 1).astype(float).where(married.notna())
-    found["born_in_us"] = (born == 1).astype(float).where(born.notna())
-    # how often somebody sees a doctor is coded more finely in the later cycles
-    found["visits"] = found["visits"].fillna(found.pop("visits_newer").map(COARSER))
+    for name, older in (("married", "DMDMARTL"), ("born_in_us", "DMDBORN2")):
+        answer = people[older].fillna(people[SINCE[older]])
+        found[name] = (answer == 1).astype(float).where(answer.notna())
+    found["visits"] = found["visits"].fillna(people["HUQ051"].map(COARSER))
     return pd.DataFrame(found)
 
 
@@ -177,9 +178,14 @@ def _merged(folder: Path) -> pd.DataFrame:
     files = {path.name.upper(): path for path in folder.iterdir()}
     cycles = []
     for letter, cycle in CYCLES.items():
-        names = (f"P_{stem}.XPT" if letter == "P" else f"{stem}_{letter}.XPT" for stem in FILES)
+        names = [f"P_{stem}.XPT" if letter == "P" else f"{stem}_{letter}.XPT" for stem in FILES]
         parts = [_xport_numbers(files[name]) for name in names if name in files]
         if parts:
+            if lacking := [name for name in names[:3] if name not in files]:
+                raise InputError(
+                    f"{folder} holds files of {cycle}, but no {' or '.join(lacking)}, without "
+                    "which nobody of these years is known. Add it, or take the others away."
+                )
             whole = parts[0]
             for part in parts[1:]:
                 whole = whole.join(part[part.columns.difference(whole.columns)])

@@ -68,13 +68,16 @@ class LinearPolicy:
     name: str = "linear"
 
     def __post_init__(self) -> None:
-        if not self.weights or not all(np.isfinite(w) for w in self.weights.values()):
+        scales = {f"scale of {column!r}": one for column, one in (self.scales or {}).items()}
+        finite = [*self.weights.values(), *(self.centers or {}).values()]
+        if not self.weights or not np.isfinite(finite).all():
             raise InputError(
-                f"Policy {self.name!r} needs at least one column, and finite weights; got "
-                f"{dict(self.weights)}."
+                f"Policy {self.name!r} needs at least one column, and finite weights and centres; "
+                f"got weights {dict(self.weights)}, centres {dict(self.centers or {})}."
             )
-        if not self.slope > 0:
-            raise InputError(f"Policy {self.name!r}: slope must be positive, got {self.slope}.")
+        for what, one in {"slope": self.slope, **scales}.items():
+            if not 0 < one < np.inf:
+                raise InputError(f"Policy {self.name!r}: {what} must be positive, got {one}.")
         require_one_of("missing", self.missing, MISSING)
         if self.rates is not None and (self.k is not None or self.q_t is not None):
             raise InputError(
@@ -93,15 +96,16 @@ class LinearPolicy:
     ) -> tuple[float, ...]:
         """Wanted share of tested people in each group, from rates or from k and q_t."""
         if self.rates is not None:
-            if set(self.rates) != set(group_names):
+            rates = {str(name): float(rate) for name, rate in self.rates.items()}  # 1 is called "1"
+            if set(rates) != set(group_names):
                 raise InputError(
-                    f"Policy {self.name!r} has rates for {', '.join(self.rates)}, but the groups "
+                    f"Policy {self.name!r} has rates for {', '.join(rates)}, but the groups "
                     f"are {', '.join(group_names)}. Give each group its rate."
                 )
-            wrong = {name: rate for name, rate in self.rates.items() if not 0 < rate <= 1}
+            wrong = {name: rate for name, rate in rates.items() if not 0 < rate <= 1}
             if wrong:
                 raise InputError(f"Policy {self.name!r}: rates must lie in (0, 1], got {wrong}.")
-            return tuple(float(self.rates[name]) for name in group_names)
+            return tuple(rates[name] for name in group_names)
         k = 1.0 if self.k is None else self.k
         q_t = 1.0 if self.q_t is None else self.q_t
         prevalence = float(np.average(y, weights=weight))
@@ -147,9 +151,10 @@ class LinearPolicy:
         thresholds = []
         for code, name in enumerate(group_names):
             rows = group == code
-            if not rows.any():
+            if not weight[rows].sum() > 0:
                 raise InputError(
-                    f"Group {name!r} has no rows to calibrate policy {self.name!r} on."
+                    f"Group {name!r} has no rows, or none that count, to calibrate policy "
+                    f"{self.name!r} on."
                 )
             thresholds.append(
                 _threshold(score[rows], weight[rows], self.slope, found.targets[code], name)

@@ -17,7 +17,7 @@ from math import radians
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from dcem.table.messages import InputError
+from dcem.table.messages import InputError, did_you_mean
 from dcem.tasks.diabetes import RACES, load_diabetes_readmission, read_encounters
 from dcem.tasks.nhanes import load_nhanes
 from dcem.tasks.rates import rates_of_testing
@@ -79,6 +79,11 @@ class TaskKind:
     def value(self, name: str, given: Any) -> Any:
         """What a file says of a parameter, as the maker takes it; ValueError says what it lacks."""
         types = _types(self.parameters[name])
+        words = [one for one in types if isinstance(one, str)]
+        if words and given not in words:
+            raise ValueError(f"should be one of {', '.join(words)}.{did_you_mean(given, words)}")
+        if bool in types and not isinstance(given, bool):
+            raise ValueError("should be true or false.")
         if int in types and float not in types:
             if not isinstance(given, int) or isinstance(given, bool):
                 raise ValueError("should be a whole number.")
@@ -114,8 +119,8 @@ class TaskKind:
 
 
 def _types(hint: Any) -> tuple[Any, ...]:
-    """The members of a union, or the type itself."""
-    return get_args(hint) or (hint,)
+    """The members of a union, the words of a literal, or the type itself."""
+    return tuple(part for one in get_args(hint) for part in _types(one)) or (hint,)
 
 
 def _released(task: Values) -> Values:

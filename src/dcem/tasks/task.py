@@ -66,9 +66,10 @@ class Task:
     truth
         Split name -> int array [n] of true outcomes, for evaluation and the oracle alone.
     kind
-        Which maker it came from ("sinusoid", "censored", "sepsis").
+        Which maker it came from ("sinusoid", "censored", "sepsis", "nhanes").
     params
-        The arguments that made it, as plain values; with them its maker draws the same task again.
+        The arguments that made it, as plain values, its table aside: with both, its maker draws the
+        same task again. Of sepsis also what was found: thresholds, rates, and the cohort's build.
     process
         The known law of the simulation (probabilities of outcome and testing), where there is one;
         for evaluation and plots, never for a method.
@@ -133,4 +134,9 @@ def seed_from(random_state: int | np.random.Generator | None) -> int:
         return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**63))
+    if not isinstance(random_state, int | np.integer) or random_state < 0:
+        raise InputError(
+            "`random_state` must be a whole number from 0 on, a NumPy Generator, or None; got "
+            f"{random_state!r}."
+        )
     return int(random_state)

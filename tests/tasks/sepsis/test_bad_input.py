@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import pandas as pd
 import pytest
 
@@ -193,11 +194,17 @@ def test_an_altered_demo_is_built_with_a_warning(demo: Path, tmp_path: Path) -> 
         ({"memory_limit": "4"}, "`memory_limit`"),
         ({"memory_limit": "1.2.3GB"}, "`memory_limit`"),
         ({"stays": "nowhere/stays.csv"}, "cannot be written"),
+        ({"threads": 0}, "`threads` must be at least 1"),
     ],
 )
 def test_options(tables: Path, tmp_path: Path, options: dict, words: str) -> None:
     with pytest.raises(InputError, match=words):
         build_cohort(tables, tmp_path / "cohort.parquet", **options)
+
+
+def test_the_cohort_and_the_stays_are_two_files(tables: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot both be"):
+        build_cohort(tables, tmp_path / "one", stays=tmp_path / "." / "one")
 
 
 def test_line_ends_and_byte_order_marks_do_not_matter(tables: Path, tmp_path: Path) -> None:
@@ -218,6 +225,16 @@ def test_not_a_database(tmp_path: Path) -> None:
     (tmp_path / "mimic.duckdb").write_text("no database")
     with pytest.raises(InputError, match=r"mimic\.duckdb is not a DuckDB file"):
         build_cohort(tmp_path / "mimic.duckdb", tmp_path / "cohort.parquet")
+
+
+def test_a_database_with_two_releases(tmp_path: Path) -> None:
+    file = tmp_path / "mimic.duckdb"
+    with duckdb.connect(str(file)) as connection:
+        for schema in ("demo", "whole"):
+            connection.execute(f"CREATE SCHEMA {schema}")
+            connection.execute(f"CREATE TABLE {schema}.icustays (icustay_id BIGINT)")
+    with pytest.raises(InputError, match="ICUSTAYS in the schemas 'demo' and 'whole'"):
+        build_cohort(file, tmp_path / "cohort.parquet")
 
 
 def test_parquet_cut_short(cohort_folder: Path, tmp_path: Path) -> None:

@@ -52,6 +52,9 @@ def test_infeasible_settings_name_the_group_and_its_rate(stream, q_t, group, rat
         ({"preset": "as-written", "stream": "published"}, "no published draws"),
         ({"n_train": 1}, "n_train = 1 .* both groups"),
         ({"variance": 0.0}, "'variance' must be positive"),
+        ({"amplitude": math.nan}, "'amplitude' must be finite"),
+        ({"outcome_threshold": math.nan}, "'outcome_threshold' must be finite"),
+        ({"n_train": 99.5}, "n_train = 99.5 .* whole number"),
         ({"group_share": 1.0}, "share of group 0"),
     ],
 )

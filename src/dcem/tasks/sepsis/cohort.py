@@ -99,6 +99,10 @@ def build_cohort(
     for path in (out, Path(stays) if stays is not None else out):
         if path.is_dir() or not path.parent.is_dir():
             raise InputError(f"{path} cannot be written: it is a folder, or its folder is missing.")
+    if stays is not None and out.resolve() == Path(stays).resolve():
+        raise InputError(f"The cohort and the list of all stays cannot both be {out}.")
+    if threads is not None and threads < 1:
+        raise InputError(f"`threads` must be at least 1, got {threads}.")
     tables = find_tables(mimic)
     folder = Path(work) if work is not None else out.with_name(out.stem + ".work")
     options = {"suspicion": suspicion, "features": features}

@@ -196,6 +196,12 @@ def _in_database(path: Path) -> Mimic:
     for schema, name, column in rows:
         columns.setdefault((schema, name), []).append(column)
     found = {name.lower(): (schema, name) for schema, name in columns}
+    for schema, name in columns:
+        if name.lower() in TABLES and found[name.lower()] != (schema, name):
+            raise InputError(
+                f"{path.name} has {name.upper()} in the schemas {schema!r} and "
+                f"{found[name.lower()][0]!r}. Which one is meant? Keep one release in the file."
+            )
     missing = [table.upper() for table in TABLES if table not in found]
     if missing:
         raise InputError(

@@ -4,7 +4,8 @@ A stage is one SQL file that answers one question; its answer is a Parquet file 
 The query itself says what the stage depends on: `mimic.x` is a table of the release, `built.x` the
 answer of an earlier stage, `getvariable('x')` an option. A stage's key is a hash over its query and
 all of these, so a changed file, query or option makes exactly the stages behind it run again.
-A stage writes to a temporary name and renames: whatever kills it, the finished stages remain.
+A stage writes to a temporary name and renames: whatever kills it, the finished stages remain. One
+whose file is no longer what was written runs again.
 """
 
 from __future__ import annotations
@@ -154,11 +155,11 @@ class Stages:
     def _is_done(self, name: str, key: str) -> bool:
         entry = self.manifest.get(name)
         return (
-            entry is not None
-            and entry["key"] == key
+            isinstance(entry, dict)
+            and entry.get("key") == key
             and all(
-                (self.work / file).is_file() and (self.work / file).stat().st_size == size
-                for file, size in entry["files"].items()
+                (self.work / file).is_file() and _hash_of(self.work / file) == known
+                for file, known in entry["files"].items()
             )
         )
 
@@ -175,7 +176,7 @@ class Stages:
                 )
             counted = f"SELECT count(*) FROM read_parquet({sql_text(path)})"
             rows = self.connection.execute(counted).fetchall()[0][0]
-            return {"rows": rows, "files": {path.name: path.stat().st_size}}
+            return {"rows": rows, "files": {path.name: _hash_of(path)}}
         except duckdb.OutOfMemoryException:
             raise InputError(
                 f"{question(sql)} needs more than the `memory_limit` of {self.memory_limit}. Raise "
@@ -207,7 +208,7 @@ class Stages:
                 name = self.mimic.sources["chartevents"].path.name
                 raise InputError(f"{name} has no rows. Load the table again.")
             pq.write_table(firsts.rename_columns(["icustay_id", "first_charttime"]), first_part)
-        files = {path.name: path.stat().st_size for path in paths}
+        files = {path.name: _hash_of(path) for path in paths}
         return {"rows": kept, "rows_read": read, "files": files}
 
     def _read_manifest(self) -> dict[str, dict[str, Any]]:
@@ -216,6 +217,11 @@ class Stages:
         except (OSError, ValueError):
             return {}
         return found if isinstance(found, dict) else {}
+
+
+def _hash_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _earliest(rows: Any) -> Any:

@@ -26,7 +26,7 @@ from __future__ import annotations
 import json
 from itertools import pairwise, product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -40,8 +40,8 @@ from dcem.tasks.task import Task
 BETAS: tuple[float, ...] = tuple(round(0.1 * i, 1) for i in range(11))
 K_VALUES: tuple[float, ...] = (1 / 4, 1 / 3, 1 / 2, 1, 2, 3, 4, 5, 10)
 Q_T_VALUES: tuple[float, ...] = (1 / 2, 2 / 3, 1, 3 / 2, 2)
-SIGNS = ("as-released", "as-printed")
-MISSING = ("published", "absent")
+Sign = Literal["as-released", "as-printed"]
+Missing = Literal["published", "absent"]
 
 _SHARES = (0.6, 0.2, 0.2)
 _SLOPE = 30.0
@@ -65,8 +65,8 @@ def load_sepsis(
     q_t: float = 1.5,
     beta: float = 0.5,
     *,
-    sign: str = "as-released",
-    missing: str = "published",
+    sign: Sign = "as-released",
+    missing: Missing = "published",
 ) -> Task:
     """The sepsis task at one setting, from a file that `dcem sepsis build` wrote.
 
@@ -93,8 +93,8 @@ def load_sepsis(
     InputError
         Where no policy can reach the rates.
     """
-    require_one_of("sign", sign, SIGNS)
-    require_one_of("missing", missing, MISSING)
+    require_one_of("sign", sign, get_args(Sign))
+    require_one_of("missing", missing, get_args(Missing))
     if not 0 <= beta <= 1:
         raise InputError(f"beta is a weight between 0 and 1; got {beta}.")
     frame, build = read_cohort(cohort)

@@ -160,9 +160,11 @@ def make_sinusoid(
 def _constants(preset: str, given: dict[str, float | None]) -> SinusoidConstants:
     require_one_of("preset", preset, PRESETS)
     changed = {name: float(value) for name, value in given.items() if value is not None}
-    for name in ("variance", "outcome_slope", "testing_slope"):
-        if not changed.get(name, 1.0) > 0:
-            raise InputError(f"{name!r} must be positive, got {changed[name]}.")
+    for name, value in changed.items():
+        if name in ("variance", "outcome_slope", "testing_slope") and not value > 0:
+            raise InputError(f"{name!r} must be positive, got {value}.")
+        if not np.isfinite(value) and not name.endswith("slope"):  # a slope may be a step
+            raise InputError(f"{name!r} must be finite, got {value}.")
     return replace(PRESETS[preset], **changed)  # type: ignore[arg-type]
 
 
@@ -181,9 +183,9 @@ def _stream(preset: str, stream: str | None, random_state: Any) -> str:
 
 def _group_counts(name: str, n: int, share: float) -> tuple[int, int]:
     first = round(n * share)
-    if not 0 < first < n:
-        raise InputError(f"n_{name} = {n} rows cannot hold both groups. Ask for more.")
-    return first, n - first
+    if n % 1 or not 0 < first < n:
+        raise InputError(f"n_{name} = {n} is no whole number of rows that holds both groups.")
+    return first, int(n) - first
 
 
 def _independent_draw(
