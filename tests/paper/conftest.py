@@ -8,7 +8,7 @@ import pytest
 
 from dcem.benchmark.cells import expand
 from dcem.benchmark.file import load_benchmark
-from dcem.benchmark.read import FREE_PARAMETERS, results
+from dcem.benchmark.read import results, setting_columns
 from dcem.benchmark.store import Store
 from dcem.paper.exhibits.calibration import curves
 from dcem.tasks.sepsis.features import FEATURE_NAMES
@@ -78,7 +78,8 @@ def fitted(folder: Path, name: str, text: str, **overrides: str) -> pd.DataFrame
                     store.finish(cell.id, values | {"auc_difference": 0.0}, {"seconds": 1.0})
     frame = results(folder / f"{name}.sqlite")
     assert len(frame) == len(plan)
-    return frame.drop(columns=[c for c in FREE_PARAMETERS if c != "testing_slope"], errors="ignore")
+    kept = ("task", "q_y", "k", "q_t", "testing_slope")
+    return frame.drop(columns=[c for c in setting_columns(frame) if c not in kept])
 
 
 def as_published(frame: pd.DataFrame) -> pd.DataFrame:

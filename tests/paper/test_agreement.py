@@ -7,7 +7,14 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from dcem.paper.agreement import compare_runs, is_off, print_comparison
+from dcem.benchmark.read import results
+from dcem.paper.agreement import (
+    compare_runs,
+    is_off,
+    left_out,
+    print_comparison,
+    published_rows,
+)
 from dcem.table.messages import InputError
 
 
@@ -76,3 +83,22 @@ def test_several_results_for_one_cell_are_refused_not_chosen_from(one):
     with pytest.raises(InputError, match="several results for the same cells of dcem, y-obs"):
         compare_runs(both, one)
     assert set(compare_runs(pd.concat([one, one]), one)["verdict"]) == {"agrees"}  # told twice
+
+
+def test_parameters_of_any_task_tell_settings_apart(one, tmp_path):
+    """Two outcomes of a survey, a flag, and a policy: nothing is compared with something else."""
+    two = [one.assign(outcome=o, weights=w) for o, w in (("a", True), ("b", False), ("b", None))]
+    both = pd.concat([two[0], two[1].assign(auc=one["auc"] - 0.2), two[2]], ignore_index=True)
+    both.to_csv(tmp_path / "a.csv", index=False)
+    table = compare_runs(both, results(tmp_path / "a.csv"))
+    assert set(table["verdict"]) == {"agrees"}
+    assert len(table) == 3 * 2 * 2 * 2
+    assert any("outcome a, weights True" in setting for setting in table["setting"])
+
+
+def test_sepsis_under_the_printed_formula_is_not_the_figure(one):
+    sepsis = one.assign(
+        beta=0.5, k=4.0, q_t=1.5, sign=["as-released", "as-printed"] * (len(one) // 2)
+    )
+    assert published_rows(sepsis)["sign"].eq("as-released").all()
+    assert any("they set sign" in line for line in left_out(sepsis))

@@ -77,6 +77,15 @@ def test_rows_say_what_sets_them_apart_from_most():
     }
 
 
+def test_two_outcomes_of_a_survey_are_two_settings():
+    frame = pd.DataFrame({"outcome": ["diabetes", "prediabetes"], "auc": [0.7, 0.9]})
+    frame = frame.assign(task="nhanes", method="y-obs", auc_difference=0.0)
+    settings = _board("some", "", frame)["settings"]
+    assert {one["name"]: one["rows"][0]["auc"][0] for one in settings} == {
+        "outcome diabetes": 0.7, "outcome prediabetes": 0.9
+    }  # fmt: skip
+
+
 def test_settings_are_written_as_in_the_paper():
     frame = pd.DataFrame({"k": [1 / 3, 0.3333, 0.1, 0.25, 4 / 3], "method": "dcem"})
     board = _board("some", "", frame.assign(auc=0.5, auc_difference=0.0))

@@ -25,12 +25,17 @@ WHAT = (
     *("method", "variant", "schedule", "params", "fit_seed"),
 )
 HOW = ("seconds", "memory_mb", "fleet_size", "device", "versions", "finished", "cell")
-# Task parameters that mostly stay at their defaults; the overlap study varies one of them.
-FREE_PARAMETERS = (
-    *("n_train", "n_validation", "n_test", "variance", "outcome_slope", "outcome_threshold"),
-    *("testing_slope", "frequency", "amplitude", "rotation", "prevalence", "group_share"),
-)
-SETTING = ("task", "q_y", "k", "q_t", *FREE_PARAMETERS)  # what tells two settings apart
+WITHIN = ("phase", "beta", "stream", "seed", "fit_seed")  # over which a setting is averaged
+
+
+def setting_columns(frame: pd.DataFrame) -> list[str]:
+    """Columns that tell two settings apart: parameters that any kind of task has, files aside."""
+    from dcem.tasks.registry import KINDS
+
+    known = dict.fromkeys(
+        p for kind in KINDS.values() for p in kind.parameters if p not in (*kind.files, *WITHIN)
+    )
+    return [name for name in ("task", *known) if name in frame and frame[name].notna().any()]
 
 
 @dataclass(frozen=True)
@@ -181,16 +186,13 @@ def _salvaged(db: sqlite3.Connection, path: Path) -> list[tuple[Any, ...]]:
     cells = {row[0]: row[1:] for row in each("cells", columns)}
     rows = []
     plan = list(each("plan", "benchmark, label, cell, position"))
-    for benchmark, label, cell, _ in sorted(plan, key=lambda row: (str(row[0]), *_whole(row[3:]))):
+    for benchmark, label, cell, _ in sorted(
+        plan, key=lambda row: (str(row[0]), str(row[3]).zfill(12))
+    ):
         if cell in cells and is_planned(benchmark, label, cell):
             *values, owner, checksum, done = cells[cell]
             rows.append((done, benchmark, label, checksum, cell, *values, versions.get(owner)))
     return rows
-
-
-def _whole(values: tuple[Any, ...]) -> list[int]:
-    """Numbers to sort by, where damage may have made something else of them."""
-    return [value if isinstance(value, int) else -1 for value in values]
 
 
 def _result_row(

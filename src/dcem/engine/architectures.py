@@ -244,15 +244,6 @@ def register(kind: str, build: Callable[..., Architecture]) -> None:
     _BUILDERS[kind] = build
 
 
-def describe_architecture(architecture: Architecture) -> dict[str, Any]:
-    """An architecture as plain data; TypeError where it cannot say what it is."""
-    if not hasattr(architecture, "describe"):
-        raise TypeError(
-            f"{type(architecture).__name__} has no describe(): it cannot be rebuilt from a file"
-        )
-    return dict(architecture.describe())
-
-
 def rebuild(description: dict[str, Any]) -> Architecture:
     """The architecture that gave this description; KeyError where its kind is not known."""
     arguments = {

@@ -17,18 +17,16 @@ sepsis figures (whose cohort nobody else can draw exactly) the differences are r
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from dcem.benchmark.read import FREE_PARAMETERS
-from dcem.benchmark.read import SETTING as ALL_PARAMETERS
+from dcem.benchmark.read import WITHIN, setting_columns
 from dcem.paper import published
 from dcem.paper.published import SETTING, SINGLE_STAGE, TABLES, at, each, parts_of
-from dcem.table.messages import DataWarning, InputError, require_columns
+from dcem.table.messages import InputError, notice, require_columns
 from dcem.tasks.sinusoid.make import DEGREES
 
 if TYPE_CHECKING:
@@ -53,7 +51,6 @@ COLUMNS = [
     "why",
 ]
 STYLES = {"agrees": "green", "off": "bold red", "incomplete": "yellow", "reported": "dim"}
-_WITHIN = ("phase", "beta", "stream", "seed", "fit_seed")
 
 
 def compare_published(results: pd.DataFrame) -> pd.DataFrame:
@@ -146,9 +143,10 @@ def _not_published(results: pd.DataFrame) -> dict[str, pd.Series]:
         if column in results:
             words = f"their {column} is not the published one (write published = true)"
             found[words] = ~results[column].fillna("").isin(["", "published"])
-    for column in FREE_PARAMETERS:
-        if column in results:
-            found[f"they set {column}, which the figures leave alone"] = results[column].notna()
+    for column in setting_columns(results):
+        if column not in ("task", *SETTING):
+            usual = results[column].isna() | results[column].isin(["as-released", "published"])
+            found[f"they set {column}, which the figures leave alone"] = ~usual
     if "label" in results:
         named = results["label"].isna() | results["label"].eq(results["method"])
         in_table = results.get("benchmark", pd.Series("", results.index)).isin(TABLES)
@@ -160,11 +158,9 @@ def _at_published_phases(results: pd.DataFrame) -> pd.DataFrame:
     """Without rows at other boundaries, which the figures do not have; says how many there were."""
     other = results["phase"].notna() & ~results["phase"].isin(DEGREES)
     if other.any():
-        warnings.warn(
+        notice(
             f"Left out: {int(other.sum())} of {len(other)} results, whose phases are none of the "
-            "published 0, 30, ..., 330 degrees.",
-            DataWarning,
-            stacklevel=3,
+            "published 0, 30, ..., 330 degrees."
         )
     return results[~other]
 
@@ -222,11 +218,12 @@ def compare_runs(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     """
     for frame, which in ((ours, "the first run"), (theirs, "the second run")):
         require_columns(frame.columns, ["method", *JUDGED], which)
-    keys = [c for c in (*ALL_PARAMETERS, *_WITHIN, "method", "label") if c in ours and c in theirs]
+    setting = [*dict.fromkeys(setting_columns(ours) + setting_columns(theirs)), "method", "label"]
+    setting = [c for c in setting if c in ours and c in theirs]
+    keys = setting + [c for c in WITHIN if c in ours and c in theirs]
     left, right = (frame[[*keys, *JUDGED]].drop_duplicates() for frame in (ours, theirs))
-    for frame in (left, right):  # thirds are thirds, also after a trip through text
-        numbers = frame.select_dtypes("number").columns.difference(list(JUDGED))
-        frame[numbers] = frame[numbers].astype(float).round(6)
+    for frame in (left, right):
+        frame[keys] = frame[keys].map(_key)
     both = left.merge(right, on=keys, how="outer", suffixes=("", "_other"), indicator=True)
     if not (both["_merge"] == "both").any():
         raise InputError("The two runs have no cell in common: there is nothing to compare.")
@@ -236,12 +233,19 @@ def compare_runs(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
             f"One run has several results for the same cells of {', '.join(several)}: compare one "
             "`benchmark` at a time."
         )
-    setting = [c for c in (*ALL_PARAMETERS, "method", "label") if c in keys]
     rows = []
-    for values, part in both.groupby(setting, dropna=False, sort=False):
-        named = dict(zip(setting, values if isinstance(values, tuple) else (values,), strict=True))
+    for values, part in both.groupby(setting, sort=False):
+        named = dict(zip(setting, values, strict=True))
         rows += [_compare_cells(named, part, metric) for metric in JUDGED]
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _key(value: Any) -> str:
+    """A parameter as text that is the same in every table: thirds are thirds."""
+    if pd.isna(value):
+        return ""
+    number = isinstance(value, float | int) and not isinstance(value, bool)
+    return f"{round(float(value), 6):.15g}" if number else str(value)
 
 
 def _compare_cells(named: dict[str, Any], part: pd.DataFrame, metric: str) -> list[Any]:
@@ -250,10 +254,9 @@ def _compare_cells(named: dict[str, Any], part: pd.DataFrame, metric: str) -> li
     alone, unfinished = int((~both).sum()), int(both.sum()) - len(paired)
     lacking = [f"{alone} cells are in one run only"] * bool(alone)
     lacking += [f"{unfinished} cells have no result"] * bool(unfinished)
+    told = ((name, value) for name, value in named.items() if name not in ("method", "label"))
     words = ", ".join(
-        f"{name} {value:g}" if isinstance(value, float) else f"{value}"
-        for name, value in named.items()
-        if name in ALL_PARAMETERS and pd.notna(value)
+        value if name == "task" else f"{name} {value}" for name, value in told if value
     )
     place = ("runs", words, str(named.get("label", named["method"])), metric)
     ours, theirs = (paired[name].to_numpy(float) for name in (metric, f"{metric}_other"))

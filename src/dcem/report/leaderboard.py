@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dcem.benchmark.read import SETTING, missing, purposes, results
+from dcem.benchmark.read import missing, purposes, results, setting_columns
 from dcem.files import write_text
 from dcem.metrics import RANKING
 from dcem.report.to_html import shell, template
@@ -60,7 +60,7 @@ def write_leaderboard(source: Path, output: Path) -> None:
 
 def _board(name: str, about: str, frame: pd.DataFrame) -> dict[str, Any]:
     """Settings and, for each, the methods with their statistics, metric by metric."""
-    columns = [c for c in SETTING if c in frame and frame[c].notna().any()]
+    columns = setting_columns(frame)
     varied = [c for c in columns if frame[c].nunique(dropna=False) > 1]
     frame = frame.assign(auc_difference=frame["auc_difference"].abs())
     label = "label" if "label" in frame else "method"

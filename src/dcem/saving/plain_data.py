@@ -83,10 +83,8 @@ class Packer:
         if isinstance(value, SelectiveClassifier):
             return {"$estimator": self.estimator(value, f"{place}.")}
         if hasattr(value, "architecture"):
-            from dcem.engine.architectures import describe_architecture
-
             self.arrays[place] = value.flat.detach().cpu().numpy()
-            return {"$fleet": describe_architecture(value.architecture)}
+            return {"$fleet": value.architecture.describe()}
         if hasattr(value, "predict_logit"):
             name, arrays = learners.dump_learner(value)
             self._put(place, arrays)

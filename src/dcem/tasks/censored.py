@@ -79,7 +79,23 @@ def make_censored(
         )
     if len(shares) != 3:
         raise InputError(f"Give three shares, of train, validation and test; got {tuple(shares)}.")
-    full = _fully_labelled(X, y, group, id, weight, feature_names, group_names)
+    labels = check_aligned({"X": X, "y": y, "group": group, "id": id, "weight": weight})
+    table, names = checks.check_features(X, feature_names, labels=labels)
+    levels: tuple[str, ...] = ("all",)
+    codes = np.zeros(len(table), np.int64)
+    if group is not None:
+        codes, levels = check_groups(group, "group", labels=labels, levels=group_names)
+    full = SelectiveLabels(  # the truth, before anything is hidden
+        X=table,
+        y_obs=checks.check_binary(y, "y", labels=labels),
+        tested=np.ones(len(table), bool),
+        group=codes,
+        id=None if id is None else checks.check_id(id, "id", labels=labels),
+        weight=None if weight is None else checks.check_weight(weight, "weight", labels=labels),
+        feature_names=names,
+        group_names=levels,
+        row=np.arange(len(table)),
+    )
     policy.columns_in(full.X, full.feature_names)  # here an error can name rows of the given table
     truth = full.y_obs.astype(np.int64)
     seed = seed_from(random_state)
@@ -104,32 +120,3 @@ def make_censored(
     checks.warn_limits(train.X, train.tested, train.group, train.feature_names, train.group_names)
     given = {"policy": policy.as_dict(), "shares": tuple(float(share) for share in shares)}
     return Task.of(parts, truth, "censored", given | {"random_state": seed}, process)
-
-
-def _fully_labelled(
-    X: Any,
-    y: Any,
-    group: Any,
-    id: Any,
-    weight: Any,
-    feature_names: Sequence[str] | None,
-    group_names: Sequence[str] | None,
-) -> SelectiveLabels:
-    """The checked table with everybody tested: the truth, before anything is hidden."""
-    labels = check_aligned({"X": X, "y": y, "group": group, "id": id, "weight": weight})
-    table, names = checks.check_features(X, feature_names, labels=labels)
-    levels: tuple[str, ...] = ("all",)
-    codes = np.zeros(len(table), np.int64)
-    if group is not None:
-        codes, levels = check_groups(group, "group", labels=labels, levels=group_names)
-    return SelectiveLabels(
-        X=table,
-        y_obs=checks.check_binary(y, "y", labels=labels),
-        tested=np.ones(len(table), bool),
-        group=codes,
-        id=None if id is None else checks.check_id(id, "id", labels=labels),
-        weight=None if weight is None else checks.check_weight(weight, "weight", labels=labels),
-        feature_names=names,
-        group_names=levels,
-        row=np.arange(len(table)),
-    )

@@ -111,7 +111,8 @@ def read_nhanes(path: str | Path) -> pd.DataFrame:
     either = [*SINCE, *SINCE.values()]
     needed = ["cycle", "DIQ010", "DIQ180", "LBXGH", "RIDRETH1", "SDMVSTRA", "SDMVPSU"]
     needed += NUMBERS.values()
-    needed += [column for column, *_ in (*SCALES.values(), *ANSWERS.values())]
+    needed += [column for column, _ in SCALES.values()]
+    needed += [column for column, *_ in ANSWERS.values()]
     require_columns(people.columns, [name for name in needed if name not in either], str(path))
     people = people.reindex(columns=[*people.columns, *(e for e in either if e not in people)])
     never_told = people["DIQ010"].isin([2, 3]) & (people["RIDAGEYR"] >= 20)

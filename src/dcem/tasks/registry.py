@@ -7,7 +7,6 @@ a new kind of task is its module and one entry of `KINDS`.
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from dcem.table.messages import InputError, did_you_mean
+from dcem.table.read import file_hash
 from dcem.tasks.diabetes import RACES, load_diabetes_readmission, read_encounters
 from dcem.tasks.nhanes import load_nhanes
 from dcem.tasks.rates import rates_of_testing
@@ -210,12 +210,10 @@ def completed(task: Values) -> Values:
 def file_hashes(task: Values) -> dict[str, str]:
     """Parameter -> hash, of every file that the task reads."""
     kind, values = kind_of(task)
-    return {name: _hash_of_file(str(values[name])) for name in kind.files if name in values}
+    return {name: _hash_of_file(Path(values[name])) for name in kind.files if name in values}
 
 
-@lru_cache(maxsize=8)
-def _hash_of_file(path: str) -> str:
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+_hash_of_file = lru_cache(maxsize=8)(file_hash)
 
 
 def make_task(task: Values) -> Task:

@@ -79,7 +79,7 @@ def test_exact_means_are_the_root_that_the_published_bisection_finds(q_y):
     targets = rates_of_outcome(0.25, q_y)
     for phase in PHASES:
         exact = calibrate_exactly(AS_RELEASED, phase, targets, (0.5, 0.5)).means
-        published = search_means(AS_RELEASED.outcome_side, phase, targets)
+        published = search_means(AS_RELEASED, phase, targets)
         assert exact == pytest.approx(published, abs=0.004)
 
 
@@ -87,7 +87,7 @@ def test_where_several_means_fit_exact_calibration_takes_the_one_the_search_on_d
     targets = rates_of_outcome(0.25, 0.5)
     for phase in PHASES:
         exact = calibrate_exactly(AS_WRITTEN, phase, targets, (0.5, 0.5))
-        on_draws = search_means(exact.constants.outcome_side, phase, targets)
+        on_draws = search_means(exact.constants, phase, targets)
         assert exact.means == pytest.approx(on_draws, abs=0.01)
 
 

@@ -28,10 +28,6 @@ RETRIES = 3  # of a fleet whose worker died, or whose task raised (a card that n
 _GRACE = 10.0  # seconds that a worker may take to notice that the time is up
 
 
-class ClusterLost(ConnectionError):
-    """No machine of the cluster answers any more."""
-
-
 def train_remotely(
     cells: Sequence[Cell],
     device: str,
@@ -137,7 +133,7 @@ def _collect(
         results = ray.get(task)
     except ray.exceptions.RayError as error:
         if _is_lost(ray, error):
-            raise ClusterLost(str(error)) from error
+            raise ConnectionError(str(error)) from error
         text = _given_up(ray, one.fleet, error)
         results = [CellResult(cell.id, None, text, {}) for cell in one.fleet.open]
     else:

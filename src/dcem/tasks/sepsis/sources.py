@@ -186,7 +186,6 @@ def _in_database(path: Path) -> Mimic:
             rows = connection.execute(
                 "SELECT table_schema, table_name, column_name FROM information_schema.columns"
             ).fetchall()
-            marks = {name.lower() for _, name, _ in rows}
     except duckdb.Error:
         raise InputError(
             f"{path} is not a DuckDB file that this version of DuckDB can open. Give the folder of "
@@ -215,7 +214,7 @@ def _in_database(path: Path) -> Mimic:
         where, names = f"{path.name} (table {name})", columns[schema, name]
         sql = _typed(table, f'release."{schema}"."{name}"', where, names)
         sources[table] = SourceTable(table, path, sql, stamp)
-    return Mimic(path, sources, "artificial" in marks)
+    return Mimic(path, sources, "artificial" in found)
 
 
 def _typed(table: str, relation: str, where: str, names: list[str]) -> str:

@@ -22,6 +22,7 @@ from typing import Any
 
 from dcem.files import whole_file, write_text
 from dcem.table.messages import InputError
+from dcem.table.read import file_hash
 from dcem.tasks.sepsis.sources import Mimic, readable_failure, sql_text
 
 # Query file -> the table it answers with. `charted` brings `first_charttimes` from the same scan.
@@ -158,7 +159,7 @@ class Stages:
             isinstance(entry, dict)
             and entry.get("key") == key
             and all(
-                (self.work / file).is_file() and _hash_of(self.work / file) == known
+                (self.work / file).is_file() and file_hash(self.work / file) == known
                 for file, known in entry["files"].items()
             )
         )
@@ -176,7 +177,7 @@ class Stages:
                 )
             counted = f"SELECT count(*) FROM read_parquet({sql_text(path)})"
             rows = self.connection.execute(counted).fetchall()[0][0]
-            return {"rows": rows, "files": {path.name: _hash_of(path)}}
+            return {"rows": rows, "files": {path.name: file_hash(path)}}
         except duckdb.OutOfMemoryException:
             raise InputError(
                 f"{question(sql)} needs more than the `memory_limit` of {self.memory_limit}. Raise "
@@ -200,7 +201,10 @@ class Stages:
                 for batch in reader:
                     rows = pa.Table.from_batches([batch])
                     read += rows.num_rows
-                    firsts = _earliest(rows if firsts is None else _stack(firsts, rows))
+                    times = rows.select(["icustay_id", "charttime"])
+                    firsts = _earliest(
+                        times if firsts is None else pa.concat_tables([firsts, times])
+                    )
                     wanted = rows.filter(rows["kept"]).select(stored.names)
                     kept += wanted.num_rows
                     writer.write_table(wanted)
@@ -208,7 +212,7 @@ class Stages:
                 name = self.mimic.sources["chartevents"].path.name
                 raise InputError(f"{name} has no rows. Load the table again.")
             pq.write_table(firsts.rename_columns(["icustay_id", "first_charttime"]), first_part)
-        files = {path.name: _hash_of(path) for path in paths}
+        files = {path.name: file_hash(path) for path in paths}
         return {"rows": kept, "rows_read": read, "files": files}
 
     def _read_manifest(self) -> dict[str, dict[str, Any]]:
@@ -219,24 +223,11 @@ class Stages:
         return found if isinstance(found, dict) else {}
 
 
-def _hash_of(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _earliest(rows: Any) -> Any:
     """The earliest charttime per stay; rows without a stay or a time say nothing."""
-    known = rows.select(["icustay_id", "charttime"]).drop_null()
-    grouped = known.group_by("icustay_id", use_threads=False).aggregate([("charttime", "min")])
-    return grouped.select(["icustay_id", "charttime_min"]).rename_columns(
-        ["icustay_id", "charttime"]
-    )
-
-
-def _stack(above: Any, below: Any) -> Any:
-    import pyarrow as pa
-
-    return pa.concat_tables([above, below.select(above.column_names)])
+    by_stay = rows.drop_null().group_by("icustay_id", use_threads=False)
+    firsts = by_stay.aggregate([("charttime", "min")]).select(["icustay_id", "charttime_min"])
+    return firsts.rename_columns(["icustay_id", "charttime"])
 
 
 def _names_in(pattern: str, sql: str) -> list[str]:

@@ -132,7 +132,7 @@ def load_sepsis(
         group_names=tuple(RACE_CODES),
         row=np.arange(len(y)),
     )
-    params = {"k": k, "q_t": q_t, "beta": beta, "sign": sign, "missing": missing}
+    params: dict[str, Any] = {"k": k, "q_t": q_t, "beta": beta, "sign": sign, "missing": missing}
     params |= {"thresholds": tuple(float(t) for t in thresholds), "target_rates": rates}
     params |= {"cohort": build, "artificial": bool(build.get("artificial", False))}
     return Task.of([everyone.subset(part) for part in rows], y, "sepsis", params)

@@ -165,9 +165,7 @@ def calibrate_exactly(
     """The process whose group rates of Y and T equal the targets in expectation."""
     c = constants
     if c.outcome_threshold is None:
-        c = replace(c, outcome_threshold=solve_outcome_threshold(c.outcome_side, phase))
-    means = tuple(solve_mean(c.outcome_side, phase, g, outcome_targets[g]) for g in (0, 1))
-    thresholds = tuple(
-        solve_threshold(c.testing_side, means[g], testing_targets[g]) for g in (0, 1)
-    )
+        c = replace(c, outcome_threshold=solve_outcome_threshold(c, phase))
+    means = tuple(solve_mean(c, phase, g, outcome_targets[g]) for g in (0, 1))
+    thresholds = tuple(solve_threshold(c, means[g], testing_targets[g]) for g in (0, 1))
     return SinusoidProcess(c, phase, (means[0], means[1]), (thresholds[0], thresholds[1]))

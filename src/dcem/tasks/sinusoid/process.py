@@ -8,7 +8,7 @@ truth and stays with the task; none of it reaches `SelectiveLabels`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
@@ -78,23 +78,6 @@ class SinusoidConstants:
         """Direction along which the boundary undulates; orthogonal to the level direction."""
         c, s = math.cos(self.rotation), math.sin(self.rotation)
         return (c, -s) if self.mirrored else (-s, c)
-
-    @property
-    def outcome_side(self) -> SinusoidConstants:
-        """The constants the means depend on, the others levelled: the key under which to cache."""
-        return replace(self, testing_slope=1.0, testing_direction=(0.0, 0.0), testing_shift=0.0)
-
-    @property
-    def testing_side(self) -> SinusoidConstants:
-        """The constants the thresholds depend on, the others levelled: the key to cache under."""
-        return replace(
-            self,
-            outcome_slope=1.0,
-            outcome_threshold=0.0,
-            frequency=0.0,
-            amplitude=0.0,
-            rotation=0.0,
-        )
 
     def outcome_score(self, x: np.ndarray, phase: float) -> np.ndarray:
         """s_Y(x) = level - amplitude * sin(frequency * wave + phase), for rows x [n, 2]."""

@@ -170,8 +170,8 @@ def calibrate_on_draws(
     constants: SinusoidConstants, phase: float, outcome_targets: Pair, testing_targets: Pair
 ) -> SinusoidProcess:
     """The process with means and thresholds as the published runs found them."""
-    means = search_means(constants.outcome_side, phase, outcome_targets)
-    thresholds = search_thresholds(constants.testing_side, means, testing_targets)
+    means = search_means(constants, phase, outcome_targets)
+    thresholds = search_thresholds(constants, means, testing_targets)
     _warn_at_the_end_of(MEAN_INTERVAL, means, outcome_targets, "prevalence")
     _warn_at_the_end_of(THRESHOLD_INTERVAL, thresholds, testing_targets, "testing rate")
     return SinusoidProcess(constants, phase, means, thresholds)
