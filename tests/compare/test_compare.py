@@ -1,5 +1,6 @@
 """Methods compared on a table: out of fold, per target, with planted outcomes."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ from dcem.estimation.folds import within_budget
 from dcem.estimation.nuisances import Nuisances
 from dcem.estimation.results import EVERYBODY
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import InputError
+from dcem.table.messages import DataWarning, InputError
 from dcem.table.summary import shown_counts
 from dcem.tasks import make_sinusoid
 
@@ -81,6 +82,34 @@ class TestCompare:
         with pytest.raises(InputError, match="leaves no interval"):
             quick(task[0], planted=1, progress=said.append)
         assert said == []
+
+    @pytest.mark.parametrize(
+        ("given", "match"),
+        [
+            ({"truth": np.zeros(901)}, "901 values for 900 rows"),
+            ({"truth": np.full(900, np.nan)}, "missing in 900 of 900"),
+            ({"capacity": 10}, "`capacity` must lie between 0 and 1"),
+            ({"threshold": 30}, "`threshold` must lie between 0 and 1"),
+            ({"n_resamples": 0}, "`n_resamples` must be 2 or more"),
+            ({"validation": True}, "need rows to judge by"),
+        ],
+    )
+    def test_what_cannot_be_meant_is_refused(self, task, given, match) -> None:
+        given = given | ({"validation": task[0]} if "validation" in given else {})
+        with pytest.raises(InputError, match=match):
+            quick(task[0], **given)
+
+    def test_truth_in_another_order_is_noticed(self, task) -> None:
+        with (
+            pytest.warns(DataWarning, match="not what the test showed"),
+            pytest.raises(InputError, match="No method"),
+        ):
+            compare_methods(task[0], [], truth=task[1][::-1])
+
+    def test_one_method_may_be_named_and_params_go_before_members(self, task) -> None:
+        given = {"n_folds": 2, "planted": 0, "n_resamples": 2, "params": {"n_members": 1}}
+        found = compare_methods(task[0], "tested-only:linear", **given)
+        assert [(one.name, one.members) for one in found.methods] == [("tested-only:linear", 1)]
 
     def test_every_number_has_an_interval_or_a_reason(self, comparison: TableComparison) -> None:
         assert [target.key for target in comparison.targets] == ["tested", "ipw", "dr", "truth"]
@@ -265,6 +294,13 @@ class TestPlanted:
             mine = made.train.group == code
             assert made.train.tested[mine].mean() == pytest.approx(rate, abs=0.06)
         assert not set(made.train.row) & set(made.test.row)
+
+    def test_outcomes_are_planted_where_no_feature_varies(self, table) -> None:
+        problem, models = table
+        constant = replace(problem, X=np.ones_like(problem.X))
+        index, rng = np.zeros(len(problem)), np.random.default_rng(1)
+        made = plant_task("interactions", constant, models, index, rng)
+        assert made.risk.std() == pytest.approx(0, abs=1e-9)
 
     def test_outcome_dependent_testing_has_its_odds_ratio(self) -> None:
         testing, y = np.full(1000, 0.3), np.arange(1000) % 2.0

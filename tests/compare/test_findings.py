@@ -17,6 +17,8 @@ from dcem.compare.findings import (
     about_group_risks,
     about_groups,
     about_testing,
+    conclusions,
+    recommended,
 )
 from dcem.compare.recovery import about_recovery
 from dcem.compare.results import ComparedGroup, PlantedFamily, Standing
@@ -47,6 +49,25 @@ def judged(
         gap_p_values=p_values or {},
         calibration_error=error,
     )
+
+
+def test_what_is_said_of_the_recommended_method_comes_first() -> None:
+    comparison = made_up_comparison()
+    taken = recommended(comparison)
+    assert taken is comparison.methods[-1]
+    said: dict[str, list[str]] = {}
+    for finding in conclusions(comparison):
+        said.setdefault(finding.about, []).append(finding.values.get("method", taken.name))
+    assert {about: of[0] for about, of in said.items()} == dict.fromkeys(said, taken.name)
+    assert len(set(said["groups"])) == len(comparison.methods)
+    different = replace(comparison.methods[0].judgements["ipw"], auc=Estimate(0.2, 0.1, 0.3))
+    odd = tuple(
+        replace(one, judgements={**one.judgements, "ipw": different}) for one in comparison.methods
+    )
+    warned = [
+        f for f in warn(replace(comparison, methods=odd), {}) if f.key == "estimates-disagree"
+    ]
+    assert [f.values["method"] for f in warned][:2] == ["sar-em", "y-obs"]
 
 
 class TestGroups:

@@ -9,6 +9,7 @@ import pytest
 from scipy.special import expit
 
 import dcem
+from dcem.compare.findings import recommended
 from dcem.report.from_json import read_result
 from dcem.report.to_markdown import to_markdown
 from dcem.table.labels import SelectiveLabels
@@ -44,7 +45,7 @@ def test_every_method_and_target_has_them(compared) -> None:
         assert sum(method.swaps.share.values()) == pytest.approx(1)
         assert method.swaps.rate["swapped in"].estimable
     keys = {finding.key: finding for finding in (*compared.findings, *compared.warnings)}
-    assert keys["swap-set"].values["method"] == "tested-only:linear"
+    assert keys["swap-set"].values["method"] == recommended(compared).name
     assert keys["other-assumption"].values["method"] == "heckman"
 
 

@@ -259,6 +259,31 @@ def test_same_seed_same_bits_other_seed_other_model(case, data):
     assert alike == (case in WITHOUT_LOT)
 
 
+# tests/methods/test_learning.py has other learners; what counts is the base's, but for two methods
+WEIGHED = some(NAMES, {"tested-only", "tested-only-plus-group", "purple", "heckman", "ensemble"})
+
+
+@pytest.mark.parametrize("name", WEIGHED)
+def test_a_row_of_weight_0_is_no_row(name, data):
+    rng = np.random.default_rng(3)
+    n, more = 300, 60
+    place = np.sort(rng.permutation(n + more)[:n])  # of the rows that count
+    X, y = 50 + 30 * rng.normal(size=(n + more, 3)), rng.choice([0, 1, np.nan], n + more)
+    group, truth = rng.choice(["a", "b"], n + more), rng.integers(0, 2, n + more)
+    weight = np.zeros(n + more)
+    for given, of in ((X, data.X), (y, data.y), (group, data.group), (truth, data.truth)):
+        given[place] = of[:n]
+    weight[place] = 1 + rng.random(n)
+    fitted = []
+    for rows in (place, np.arange(n + more)):
+        one = make(name)
+        known = {"truth": truth[rows]} if one.uses_truth else {}
+        groups = {"sensitive_features": group[rows], "sample_weight": weight[rows]}
+        fitted.append(one.fit(X[rows], y[rows], **groups, **known))
+    np.testing.assert_array_equal(*(scores(one, data) for one in fitted))
+    np.testing.assert_array_equal(place[fitted[0].train_rows_], fitted[1].train_rows_)
+
+
 def global_randomness() -> list[bytes]:
     """The whole global state: numpy's words and its place among them, torch's, Python's."""
     words = np.random.get_state(legacy=True)  # noqa: NPY002, it is watched, not used
@@ -451,6 +476,23 @@ def test_truth_only_for_those_who_say_so(case, data):
     if estimator.uses_truth:
         with pytest.raises(dcem.InputError, match="7 values for 300"):
             estimator.fit_problem(data.problem(data.train), truth=data.truth[:7])
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "7"])
+def test_a_seed_that_is_none_is_refused(seed, data):
+    with pytest.raises(dcem.InputError, match="random_state must be a whole number"):
+        make("heckman", random_state=seed).fit(data.X, data.y)
+
+
+def test_members_that_are_told_the_group_disagree_too(data):
+    method = make("tested-only-plus-group", n_members=2, learner="linear")
+    fitted = fit_table(method, data, data.X[:300])
+    each = fitted.member_scores(data.X, data.group)
+    assert each.shape == (2, 400)
+    spread = fitted.spread(data.X, sensitive_features=data.group)
+    np.testing.assert_array_equal(spread, each.std(axis=0))
+    with pytest.raises(dcem.InputError, match="pass sensitive_features"):
+        fitted.spread(data.X)
 
 
 def test_names_and_a_wrong_one():

@@ -359,6 +359,16 @@ def test_support_knows_the_chance_of_a_test(fitted):
     assert np.corrcoef(seen, problem.X[:, 1])[0, 1] > 0.8
 
 
+def test_a_single_untested_person_is_learnt_without():
+    """All untested rows are in one fold: its network has none to learn from."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    y = (rng.random(80) < expit(2 * X[:, 0])).astype(float)
+    y[7] = np.nan
+    model = make("ensemble", parts=("network",), n_folds=2, steps=5, random_state=0)
+    assert np.isfinite(model.fit(X, y).predict_proba(X)).all()
+
+
 def test_with_hardly_any_tests_scores_are_not_called_risks():
     X = np.random.default_rng(0).normal(size=(60, 3))
     y = np.full(60, np.nan)
@@ -368,7 +378,10 @@ def test_with_hardly_any_tests_scores_are_not_called_risks():
     assert np.isfinite(model.predict_proba(X)).all()
 
 
-@pytest.mark.parametrize("wrong", [{"parts": ("boost", "trees")}, {"parts": ()}, {"n_folds": 1}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"parts": ("boost", "trees")}, {"parts": ()}, {"n_folds": 1}, {"n_folds": 2.5}, {"steps": 0}],
+)
 def test_what_cannot_be_is_refused(wrong):
     with pytest.raises(dcem.InputError, match=next(iter(wrong))):
         make("ensemble", **wrong).fit_problem(world(200)[0])

@@ -41,7 +41,7 @@ def fitted(name, prevalence=KNOWN, **params):
 
 
 @pytest.mark.parametrize(
-    "name", ["tested-only:linear", "tested-only:boost", "y-obs:linear", "ensemble"]
+    "name", ["tested-only:linear", "tested-only:boost", "y-obs:linear", "purple", "ensemble"]
 )
 def test_its_mean_risk_is_the_known_one_and_its_risks_are_nearer_the_truth(name):
     plain, model = fitted(name, None), fitted(name)
@@ -60,6 +60,20 @@ def test_a_rate_that_features_explain_moves_nothing():
     shown = fitted("tested-only:linear", None).predict_proba(X)[:, 1]
     model = fitted("tested-only:linear", float(shown.mean()))
     assert model.predict_proba(X)[:, 1] == pytest.approx(shown, abs=0.03)
+
+
+def test_where_everybody_is_tested_nothing_is_moved_and_nothing_said_of_it():
+    model = methods.make("tested-only:linear", random_state=0)
+    model.fit(X, truth, tested=np.ones(len(X)), prevalence=KNOWN)
+    assert not hasattr(model, "known_")
+    assert model.learnt_from_ == ""
+
+
+def test_a_second_fit_forgets_the_first():
+    model = fitted("purple", None)
+    assert model.found_rates_.keys() == {"a", "b"}
+    model.fit(X, result, sensitive_features=group, test_sensitivity=0.9)
+    assert not hasattr(model, "found_rates_")
 
 
 def test_with_the_group_and_by_group():

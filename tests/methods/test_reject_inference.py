@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
+from sklearn.neighbors import KNeighborsClassifier
 
 from dcem import methods
 from dcem.methods.reject_inference import parcelled
@@ -157,6 +158,9 @@ def test_filtering_sets_aside_those_unlike_the_tested(loans):
         ("bias-aware-self-learning", {"labelled": 0}, "shares above 0"),
         ("bias-aware-self-learning", {"rounds": 0}, "rounds at least 1"),
         ("fuzzy-augmentation", {"learner": "network"}, "takes the learners linear"),
+        ("fuzzy-augmentation", {"learner": KNeighborsClassifier()}, "takes no sample_weight"),
+        ("ipw", {"learner": KNeighborsClassifier()}, "takes no sample_weight"),
+        ("instrument", {"learner": "network"}, "takes the learners linear"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(name, params, match, loans):

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from dcem.compare.findings import found, not_compared, whom_beyond
+from dcem.compare.findings import found, not_compared, recommended_first, whom_beyond
 from dcem.compare.results import MethodResult, TableComparison
 from dcem.estimation.findings import Finding
 from dcem.estimation.results import COUNTED, EVERYBODY
@@ -98,7 +98,7 @@ def warn(
             yield found("unpredictable", sentence, text)
     if len(comparison.groups) > 1 and comparison.targets[0].available:
         yield from about_lost_groups(comparison, enough)
-    for method in comparison.methods:
+    for method in recommended_first(comparison):
         if {"ipw", "dr"} <= method.judgements.keys():
             yield from about_estimates(method, comparison.known_rates, whom_beyond(comparison))
 

@@ -145,10 +145,9 @@ def found(key: str, headline: str, text: str = "", severity: str = "", /, **valu
 
 def conclusions(comparison: TableComparison) -> Iterator[Finding]:
     """Who is tested, which method ranks best, and how alike they serve the groups."""
-    methods, floor = comparison.methods, comparison.floor
-    available = {target.key for target in comparison.targets if target.available}
-    chosen = next((key for key in AMONG if key in available & comparison.standings.keys()), None)
+    floor, chosen = comparison.floor, told_by(comparison)
     yield from about_testing(comparison.groups)
+    methods = recommended_first(comparison)
     if chosen is None:
         why = comparison.targets[0].reason or "no AUC could be estimated"
         yield found("not-estimable", f"No method can be judged on this table: {why}.")
@@ -157,23 +156,47 @@ def conclusions(comparison: TableComparison) -> Iterator[Finding]:
     judged = {method.name: method.judgements[chosen] for method in methods}
     whom = whom_beyond(comparison)
     yield about_best(judged, standing, chosen, floor, whom)
-    taken = standing.best
+    taken = methods[0].name
     if DEFAULT in judged:
-        choice = choose(standing.best, standing.level_with, list(judged))
-        taken = choice.method
-        sentence = f"Take `{taken}`: {choice.reason}."
-        yield found("choice", sentence, method=taken, reason=choice.reason)
+        reason = choose(standing.best, standing.level_with, list(judged)).reason
+        sentence = f"Take `{taken}`: {reason}."
+        yield found("choice", sentence, method=taken, reason=reason)
     for name, one in judged.items():
         if one.auc_gain is not None:
             yield about_gain(name, one, comparison.reference, floor)
     yield from about_groups(judged, comparison.reference_group, floor)
     yield from about_calibration(judged)
-    if taken in judged:
-        yield from about_group_risks(taken, judged[taken])
-    if {"dr", "tested"} <= available:
+    yield from about_group_risks(taken, judged[taken])
+    if {"dr", "tested"} <= {target.key for target in comparison.targets if target.available}:
         yield from about_selection(methods, whom)
-    effects = next((method.effects for method in methods if method.name == taken), ())
-    yield from about_drivers(f"the score of `{taken}`", comparison.testing_effects, effects)
+    whose = f"the score of `{taken}`"
+    yield from about_drivers(whose, comparison.testing_effects, methods[0].effects)
+
+
+def told_by(comparison: TableComparison) -> str | None:
+    """The most telling target that orders the methods; None without any."""
+    ordered = {t.key for t in comparison.targets if t.available} & comparison.standings.keys()
+    return next((key for key in AMONG if key in ordered), None)
+
+
+def recommended(comparison: TableComparison) -> MethodResult | None:
+    """The method to take, by the target that tells most; none that was given the truth.
+
+    The rule is that of `dcem fit`. Where the default was not compared, it is the best of the rest.
+    """
+    target = told_by(comparison)
+    if target is None:
+        return None
+    standing = comparison.standings[target]
+    by_name = {method.name: method for method in comparison.methods}
+    taken = choose(standing.best, standing.level_with, list(by_name)).method
+    return by_name.get(taken, by_name[standing.best])
+
+
+def recommended_first(comparison: TableComparison) -> list[MethodResult]:
+    """All methods, the one to take first: what is said of it comes before the rest."""
+    taken = recommended(comparison)
+    return sorted(comparison.methods, key=lambda one: one is not taken)
 
 
 def whom_beyond(comparison: TableComparison) -> str:

@@ -110,8 +110,9 @@ def default_methods(deciders: bool = False) -> tuple[str, ...]:
     return tuple(name for name in wanted if name not in left_out)
 
 
-def check_methods(names: Sequence[str], *, oracles: bool = False) -> tuple[str, ...]:
+def check_methods(names: Sequence[str] | str, *, oracles: bool = False) -> tuple[str, ...]:
     """The names, each known, once, and (unless `oracles` are welcome) usable without the truth."""
+    names = [names] if isinstance(names, str) else names
     if not names:
         raise InputError("No method was named. Give at least one, such as dcem.")
     for name in names:
@@ -152,8 +153,7 @@ def fit_and_score(
     same wherever they are made.
     """
     models = {
-        name: delivered(name, n_members=n_members, n_folds=n_folds, **(params or {}))
-        for name in names
+        name: delivered(name, n_members=n_members, n_folds=n_folds, params=params) for name in names
     }
     seeds = [int(seed) for seed in np.random.SeedSequence(random_state).generate_state(len(parts))]
     rows, width = sum(len(part.train) for part in parts), parts[0].train.X.shape[1]
@@ -359,13 +359,9 @@ def pooled_folds(parts: Sequence[Scored], fold: np.ndarray) -> Scored:
 
 def _members(model: Any, rows: SelectiveLabels) -> np.ndarray:
     """Scores of each member [members, rows]; one of a model whose members are unlike parts."""
-    if not model.members_alike:
-        return model.combined(model.member_scores(rows))[None]
-    if not model.needs_group:
-        scores: np.ndarray = model.member_scores(rows)
-    else:
-        scores = model.group_risks(rows, np.asarray(rows.group_names)[rows.group])
-    return scores
+    group = (np.asarray(rows.group_names)[rows.group],) if model.needs_group else ()
+    scores: np.ndarray = model.member_scores(rows, *group)
+    return scores if model.members_alike else model.combined(scores)[None]
 
 
 def history_of(model: Any) -> FitHistory | None:

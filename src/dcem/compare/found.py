@@ -33,7 +33,7 @@ from dcem.cluster import connection
 from dcem.compare import fitting
 from dcem.compare.judge import Ranks, auc_of_group
 from dcem.compare.results import Standing
-from dcem.compare.run import DOING, FLOOR, JUDGING, MAX_ROWS
+from dcem.compare.run import DOING, FLOOR, JUDGING, MAX_ROWS, known_truth
 from dcem.estimation import measures
 from dcem.estimation.cross_fitting import on_one_thread
 from dcem.estimation.evaluator import Evaluator
@@ -211,14 +211,14 @@ def compare_found(
         raise InputError("This table says who was tested: use `compare_methods`.")
     test = problem.imperfect_test
     usual = usual_methods(stated=test is not None)
-    names = tuple(dict.fromkeys(usual if methods is None else methods))
+    names = fitting.check_methods(usual if methods is None else methods)
     for name in names:
         if test is None:
             require_no_record(name)
         if make(name).needs_group:
             raise InputError(f"{name!r} needs the group of a person to score them.")
     begun, total = time.perf_counter(), len(problem)
-    truth = None if truth is None else np.asarray(truth)
+    truth = known_truth(truth, problem)
     if problem.weight is not None:
         truth = truth if truth is None else truth[problem.weight > 0]
         problem = with_weight(problem)

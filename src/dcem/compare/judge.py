@@ -37,6 +37,7 @@ from dcem.metrics import absolute
 from dcem.metrics.calibration import equal_mass
 from dcem.metrics.estimate import Estimate, GapEstimate
 from dcem.metrics.gap import GRID, Gaps, Ranking, compare_curves
+from dcem.table.messages import InputError
 
 CAPACITIES = (0.05, 0.1, 0.2)  # shares of people that can be acted on
 THRESHOLDS = (0.1, 0.25, 0.5)  # risks at which somebody acts
@@ -50,6 +51,11 @@ class Decision:
 
     threshold: float | None = None
     capacity: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value is not None and not 0 <= value <= 1:
+                raise InputError(f"`{name}` must lie between 0 and 1, such as .1; got {value}.")
 
     def __str__(self) -> str:
         if self.threshold is not None:

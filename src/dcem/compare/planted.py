@@ -246,7 +246,8 @@ def plant_task(
     index = _unit(fitted[rows])
     if family in _INDICES:
         X = standardized(problem.X[rows])
-        drawn = _INDICES[family](np.clip(X[:, X.any(axis=0)], -3, 3), rng)  # columns that vary
+        X = np.clip(X[:, X.any(axis=0)], -3, 3)  # columns that vary
+        drawn = _INDICES[family](X, rng) if X.size else index
         index = along(drawn, logit(np.clip(testing, 1e-6, 1 - 1e-6)), index)
     spread = float(np.clip(np.std(logit(modelled)), *_SPREADS))
     log_odds = spread * (SHARPER if family == "sharpened" else 1.0) * index

@@ -46,7 +46,6 @@ from dcem.estimation.folds import person_folds, time_blocks, within_budget
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.results import Effect
 from dcem.extras import versions
-from dcem.methods.choosing import DEFAULT
 from dcem.methods.registry import MEMBERS, METHODS, entry_of
 from dcem.table import checks
 from dcem.table.disclosure import few_people
@@ -54,7 +53,7 @@ from dcem.table.encoder import Encoder
 from dcem.table.found import require_record
 from dcem.table.known import known_words
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import InputError, formerly
+from dcem.table.messages import InputError, formerly, notice, rows_text
 
 MAX_ROWS = 10_000
 FLOOR = 0.005  # differences in AUC that nobody would act on
@@ -153,13 +152,22 @@ def compare_methods(
         each method at the present share of people tested (docs/credit.md).
     """
     require_record(problem)
-    known = truth if isinstance(truth, Mapping) else {} if truth is None else {"test": truth}
-    oracles = test is not None and {"train", "validation"} <= known.keys()
+    given = truth if isinstance(truth, Mapping) else {} if truth is None else {"test": truth}
+    tables = {"train": problem, "validation": validation, "test": problem if test is None else test}
+    known = {which: known_truth(given.get(which), rows) for which, rows in tables.items()}
+    oracles = test is not None and {"train", "validation"} <= given.keys()
+    if validation is not None and test is None:
+        raise InputError(
+            "Rows to stop by (`validation`) need rows to judge by (`test`): give both."
+        )
     if methods is None:
         methods = fitting.default_methods(problem.decider is not None)
     names = fitting.check_methods(methods, oracles=oracles)
     if planted == 1:  # `plant` would refuse it too, but after all the fitting
         raise InputError("One repetition of planted outcomes leaves no interval: give 2.")
+    if n_resamples < 2:
+        raise InputError(f"`n_resamples` must be 2 or more; got {n_resamples}.")
+    decision = Decision(threshold, None if threshold is not None else capacity)
     if bounds is not None:
         check_strength(bounds)
     begun = time.perf_counter()
@@ -171,7 +179,7 @@ def compare_methods(
     if test is not None:
         split = _as_given(problem, test, validation, known, n_folds, random_state)
     else:
-        truth = None if "test" not in known else np.asarray(known["test"])[rows]
+        truth = None if known["test"] is None else known["test"][rows]
         split = _crossed(problem, truth, n_folds, random_state)
     judged = split.judged
     questions = Questions.about(judged, encoder, random_state)
@@ -216,7 +224,7 @@ def compare_methods(
             {name: fitting.pooled_folds(of, split.scored_in) for name, of in of_parts.items()},
             reference,
             problem.reference_group or largest,
-            Decision(threshold, None if threshold is not None else capacity),
+            decision,
             n_resamples,
             random_state,
         )
@@ -228,7 +236,7 @@ def compare_methods(
         }
         testing_effects = effects_on_testing(questions, evaluator.nuisances.testing_model, judged)
         columns = most_telling(testing_effects, effects)
-        counted = (judged, split.truth) if test is None else (problem, known.get("train"))
+        counted = (judged, split.truth) if test is None else (problem, known["train"])
         groups = _counts(*counted)
         withheld = withheld_groups(groups)
         results: list[MethodResult] = []
@@ -292,7 +300,7 @@ def compare_methods(
         testing_effects=_of(testing_effects, columns),
         bounds=compare_bounds(judge, usable, bounds) if bounds else None,
     )
-    taken = next((one for one in results if one.name == DEFAULT), results[names.index(reference)])
+    taken = findings.recommended(comparison) or results[names.index(reference)]
     robust = {one.name: one.judgements["dr"].auc for one in results}
     robust = robust if evaluator.overlap.complete else {}  # bounds by decider are of everybody
     told_by_deciders, warned_by_deciders = about_deciders(by_decider, robust)
@@ -310,6 +318,22 @@ def compare_methods(
             *warned_by_deciders,
         ),
     )
+
+
+def known_truth(truth: Any, problem: SelectiveLabels | None) -> np.ndarray | None:
+    """Everybody's true outcome, 0 or 1, as it belongs to the rows of a problem [n]."""
+    if truth is None or problem is None:
+        return None
+    found = checks.check_binary(truth, "truth").astype(np.int64)
+    if len(found) != len(problem):
+        raise InputError(f"truth has {len(found):,} values for {len(problem):,} rows.")
+    off = problem.tested & (problem.y_obs != found)
+    if problem.imperfect_test is None and off.any():
+        notice(
+            f"The truth is not what the test showed in {rows_text(off)}. Check that it is in the "
+            "order of the table; if tests err, state how often (`test_sensitivity`)."
+        )
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,12 +381,10 @@ def _as_given(
     random_state: int,
 ) -> _Split:
     """Other people are judged, by models of all of the table."""
-    truths = (known.get("train"), known.get("validation"))
+    truths = (known["train"], known["validation"])
     fold = person_folds(test, n_folds, random_state)
     parts = [fitting.Part(problem, test, validation, truths)]
-    return _Split(
-        test, known.get("test"), fold, np.zeros(len(test), np.int64), parts, "people given"
-    )
+    return _Split(test, known["test"], fold, np.zeros(len(test), np.int64), parts, "people given")
 
 
 def _result(name: str, judge: Judge, withheld: Collection[str]) -> MethodResult:

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dcem.hooks import above
 from dcem.learners.preprocess import Preprocessor
-from dcem.methods.fitting import Prepared, fit_many, prepare
+from dcem.methods.fitting import Prepared, fit_many, forget, prepare
 from dcem.table import checks
 from dcem.table.frames import as_frame, check_aligned, shape_of
 from dcem.table.groups import check_groups
@@ -151,13 +151,12 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
             prevalence=prevalence,
             decider=decider,
         )
+        forget(self)
         self.classes_ = classes
         validate_data(self, X, skip_check_array=True)  # feature names and their number
         self._fitted_to_frame = hasattr(self, "feature_names_in_")
         if encoder is not None:
             self.encoder_ = encoder
-        elif hasattr(self, "encoder_"):
-            del self.encoder_
         self._fit_each([self], [problem], [validation], [truth])
         return self
 
@@ -200,7 +199,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         made = clone(self)
         if random_state is not None:
             made.set_params(random_state=random_state)
-        kept = ("classes_", "n_features_in_", "feature_names_in_", "encoder_")
+        kept = ("classes_", "n_features_in_", "feature_names_in_", "encoder_", "_fitted_to_frame")
         vars(made).update({name: vars(self)[name] for name in kept if name in vars(self)})
         self._features(problem)  # as many as at first, of the same names
         data = prepare(made, problem, None, None)
@@ -317,7 +316,10 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
     def member_scores(self, X: Any) -> np.ndarray:
         """The members' scores `[members, n]` of whatever describes rows."""
         features = self._features(X)
-        scores = self.risks(features, self.standardized(features))
+        return self._finite(self.risks(features, self.standardized(features)))
+
+    @staticmethod
+    def _finite(scores: np.ndarray) -> np.ndarray:
         bad = ~np.isfinite(scores).all(axis=0)
         if bad.any():
             raise InputError(
@@ -402,9 +404,9 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
 class GroupPredictor:
     """Mixed into methods that predict with the group of each row."""
 
-    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+    def predict_proba(self: Any, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """Probabilities `[n, 2]`, given the group of each row."""
-        return _both_classes(self.group_risks(X, sensitive_features).mean(axis=0))
+        return _both_classes(self.combined(self.member_scores(X, sensitive_features)))
 
     def predict(self: Any, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """The more probable class of each row, given its group."""
@@ -414,13 +416,18 @@ class GroupPredictor:
         """The log-odds `[n]` of the second class, given the group of each row."""
         return _to_log_odds(self.predict_proba(X, sensitive_features=sensitive_features))
 
+    def spread(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """Standard deviation of the members' scores `[n]`, given the group of each row."""
+        return self.member_scores(X, sensitive_features).std(axis=0)
+
     def group_scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
         """Scores `[members, n]`."""
         raise NotImplementedError
 
-    def group_risks(self: Any, X: Any, sensitive_features: Any) -> np.ndarray:
+    def member_scores(self: Any, X: Any, sensitive_features: Any = None) -> np.ndarray:
         """`group_scores`, moved to a known prevalence where one was stated in fitting."""
-        return self._to_known(self.group_scores(X, sensitive_features), self._prepare(X))
+        scores = self.group_scores(X, sensitive_features)
+        return self._finite(self._to_known(scores, self._prepare(X)))
 
 
 def _both_classes(positive: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import ClassVar, Self
 
 import numpy as np
@@ -109,10 +110,11 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
         unknown = [part for part in self.parts if part not in PARTS]
         if unknown or not self.parts or len(set(self.parts)) < len(self.parts):
             raise InputError(
-                f"parts must be some of {', '.join(PARTS)}, each once; got {tuple(self.parts)!r}."
+                f"parts must be some of {', '.join(PARTS)}, each once; got {self.parts!r}."
             )
-        if self.n_folds < 2:
-            raise InputError(f"n_folds must be at least 2, got {self.n_folds}.")
+        for name, value, least in (("n_folds", self.n_folds, 2), ("steps", self.steps, 1)):
+            if not isinstance(value, Integral) or value < least:
+                raise InputError(f"{name} must be a whole number from {least} on; got {value!r}.")
         problem, seed = data.problem, data.seeds[0]
         fold = folds_of(problem, self.n_folds, seed)
         table, _ = data.tables(raw=True)
@@ -193,7 +195,9 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
                 for share, part in zip(shares, self.parts, strict=True)
             )
             line = _stretched(
-                np.mean(lines, axis=0), np.average(shares @ z, weights=weight), _noise(each_model)
+                np.mean(lines, axis=0),
+                float(np.average(shares @ z, weights=weight)),
+                _noise(each_model),
             )
         if self.calibrated_ and problem.time is not None:
             now = _recent(problem, seen)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,16 +80,20 @@ def fit_many(
     return copies
 
 
+def forget(one: Any) -> None:
+    """Drop what an earlier fit left on an estimator."""
+    for name in [name for name in vars(one) if name.endswith("_")]:
+        delattr(one, name)
+
+
 def describe_features(one: Any, problem: SelectiveLabels) -> None:
     """Set the attributes that say what an estimator is fitted to."""
+    forget(one)
     one.classes_ = np.array([0, 1])
     one.n_features_in_ = problem.X.shape[1]
-    one.feature_names_in_ = np.array(problem.feature_names, dtype=object)
-    if _unnamed(problem):
-        del one.feature_names_in_
+    if not _unnamed(problem):
+        one.feature_names_in_ = np.array(problem.feature_names, dtype=object)
     one._fitted_to_frame = False
-    if hasattr(one, "encoder_"):  # of an earlier fit to a frame
-        del one.encoder_
 
 
 @dataclass(eq=False)
@@ -100,7 +105,9 @@ class Prepared:
     estimator
         The method that is fitted; it has its preprocessor and the names of the groups.
     problem, truth
-        What was given, and the truth of its rows where the method uses it.
+        The rows that count of what was given, and their truth where the method uses it.
+    counted
+        Positions of these rows in what was given.
     rows
         Positions in `problem` of the rows to learn from `[n]`.
     watched, watched_truth, watched_rows
@@ -115,6 +122,7 @@ class Prepared:
     estimator: SelectiveClassifier
     problem: SelectiveLabels
     truth: np.ndarray | None
+    counted: np.ndarray
     rows: np.ndarray
     watched: SelectiveLabels | None
     watched_truth: np.ndarray | None
@@ -162,11 +170,17 @@ class Prepared:
 
         Where a prevalence is known, the model is moved to it.
         """
-        self.estimator.train_rows_, self.estimator.support_ = self.rows, self.support
-        if self.problem.known_prevalence and not self.problem.tested.all():
-            from dcem.methods.known import shift_to_known
+        self.estimator.train_rows_ = self.counted[self.rows]
+        self.estimator.support_ = self.support
+        move_to_known(self.estimator, self.problem, self.seeds[0])
 
-            self.estimator.known_ = shift_to_known(self.estimator, self.problem, self.seeds[0])
+
+def move_to_known(estimator: Any, problem: SelectiveLabels, seed: int) -> None:
+    """Move a fitted model to a known prevalence, where one says something of the untested."""
+    if said_of_known(problem):
+        from dcem.methods.known import shift_to_known
+
+        estimator.known_ = shift_to_known(estimator, problem, seed)
 
 
 def prepare(
@@ -191,18 +205,34 @@ def prepare(
                 "says when to stop. Give rows some of which were tested, or leave out `validation`."
             )
     truth, watched_truth = _check_truth(estimator, problem, validation, truth)
+    problem, truth, counted = that_count(problem, truth)
+    if validation is not None:
+        validation, watched_truth, _ = that_count(validation, watched_truth)
     seeds = member_seeds(estimator.random_state, getattr(estimator, "n_members", 1))
     rows, watched_rows = np.arange(len(problem)), None
     if validation is None and estimator.uses_validation:
         rows, watched_rows = hold_out(problem, estimator.validation_fraction, seeds[0])
         validation, watched_truth = problem, truth
     estimator.learnt_from_ = _learnt_from(estimator, problem)
-    vars(estimator).pop("known_", None)  # of an earlier fit
     estimator.training_counts_ = problem.counts()
     estimator.training_few_ = few_people(problem)
     estimator.group_names_ = problem.group_names
     estimator.preprocessor_ = estimator._preprocessor(problem, rows)
-    return Prepared(estimator, problem, truth, rows, validation, watched_truth, watched_rows, seeds)
+    watched = validation, watched_truth, watched_rows
+    return Prepared(estimator, problem, truth, counted, rows, *watched, seeds)
+
+
+def that_count(
+    problem: SelectiveLabels, truth: np.ndarray | None
+) -> tuple[SelectiveLabels, np.ndarray | None, np.ndarray]:
+    """A problem without its rows of weight 0, the truth of the others, and their positions.
+
+    They must not be drawn into folds, scale features or count as support, either.
+    """
+    counted = np.flatnonzero(problem.weights > 0)
+    if len(counted) == len(problem):
+        return problem, truth, counted
+    return problem.subset(counted), None if truth is None else truth[counted], counted
 
 
 def require_no_record(name: str) -> None:
@@ -228,10 +258,14 @@ def _learnt_from(estimator: Any, problem: SelectiveLabels) -> str:
             f"{estimator.name!r} learns the results of the test as they are, not the truth behind "
             "them: it knows no imperfect test. `ensemble`, `dcem` and `tested-only` do."
         )
-    if problem.known_prevalence:
-        stated = known_words(problem.known_prevalence)
-        said.append(f"Moved to a known {stated}. {PREVALENCE_ASSUMPTION}")
-    return " ".join(said)
+    return " ".join([*said, said_of_known(problem)]).strip()
+
+
+def said_of_known(problem: SelectiveLabels) -> str:
+    """To which known prevalence a model is moved; nothing where none is stated, or all tested."""
+    if not problem.known_prevalence or problem.tested.all():
+        return ""
+    return f"Moved to a known {known_words(problem.known_prevalence)}. {PREVALENCE_ASSUMPTION}"
 
 
 def _aligned(validation: SelectiveLabels, problem: SelectiveLabels) -> SelectiveLabels:
@@ -313,7 +347,12 @@ def member_seeds(random_state: Any, n_members: int) -> list[int]:
         first = int(random_state.randint(2**31))
     elif isinstance(random_state, np.random.Generator):
         first = int(random_state.integers(2**31))
-    else:
+    elif isinstance(random_state, Integral) and random_state >= 0:
         first = int(random_state)
+    else:
+        raise InputError(
+            "random_state must be a whole number from 0 on, a NumPy generator or None; got "
+            f"{random_state!r}."
+        )
     others = np.random.SeedSequence(first).generate_state(n_members)
     return [first, *(int(seed) for seed in others[1:])]

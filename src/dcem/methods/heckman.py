@@ -224,7 +224,7 @@ def _estimate(
         found, _ = _probit(np.column_stack([X, mills]), y, weight[seen], penalty, rates)
         whole[outcome] = found[:-1]
         return whole, float(np.clip(found[-1], -1, 1)), float("nan")
-    first, _ = _probit(X, y, weight[seen], penalty * len(Z) / max(seen.sum(), 1), rates)
+    first, _ = _probit(X, y, weight[seen], penalty * weight.sum() / weight[seen].sum(), rates)
     start = np.concatenate([first, testing, [0.0]])
     share = weight / weight.sum()
     loss = Likelihood(Z, X, y, seen, share, rates)

@@ -13,6 +13,7 @@ from dcem.estimation.outcomes import true_risk
 from dcem.learners import Sample, make_learner
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared
+from dcem.methods.supervised import require_learner
 from dcem.methods.tables import at_random
 from dcem.table.messages import notice, require_one_of
 from dcem.text import percent
@@ -80,6 +81,7 @@ class InstrumentClassifier(SelectiveClassifier):
 
     def _fit(self, data: Prepared) -> None:
         require_one_of("identification", self.identification, ("point", "partial"))
+        require_learner(self)
         problem, seed = data.problem, data.seeds[0]
         folds = min(FOLDS, int(problem.person.max()) + 1)
         fold = person_folds(problem, folds, seed)

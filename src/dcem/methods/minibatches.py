@@ -162,8 +162,12 @@ def be_ready() -> None:
 def _half_tested(
     inside: list[np.ndarray], tested: np.ndarray, size: int, seeds: list[int]
 ) -> tuple[Iterator[np.ndarray], int, np.ndarray]:
-    """Batches `[M, B]`, tested rows first; how many these are; and what each row counts `[B]`."""
-    share = float(tested.mean())
+    """Batches `[M, B]`, tested rows first; how many these are; and what each row counts `[B]`.
+
+    Where all untested rows are in one fold, its network has none to learn from: none is taken.
+    """
+    apart = any(tested[~one].all() for one in inside)
+    share = 1.0 if apart else float(tested.mean())
     size = min(size, len(tested))
     n_tested = round(size * max(TESTED_SHARE, share)) if share < 1 else size
     factors = np.repeat(

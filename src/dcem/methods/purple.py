@@ -9,6 +9,7 @@ import numpy as np
 
 from dcem.estimation.folds import person_folds
 from dcem.estimation.found import fit_found
+from dcem.methods.fitting import move_to_known, said_of_known, that_count
 from dcem.methods.supervised import LearnerClassifier
 from dcem.table.disclosure import few_people
 from dcem.table.found import recorded
@@ -71,20 +72,24 @@ class PurpleClassifier(LearnerClassifier):
         super()._fit_each(
             estimators, [one for one, _ in pairs], [one for _, one in pairs], truths, **options
         )
-        for one in estimators:
+        for one, problem in zip(estimators, problems, strict=True):
+            move_to_known(one, problem, 0)  # in what was fitted, everybody counts as tested
+            moved = said_of_known(problem)
+            constant = "" if moved else ", up to a constant that nobody knows"
             rates = [f"{name} {number(c, 2)}" for name, c in one.found_rates_.items()]
             one.learnt_from_ = (
-                "How likely the outcome is, up to a constant that nobody knows, from those who "
-                f"were found. Rates of being found, the highest taken as 1: {', '.join(rates)}."
-            )
+                f"How likely the outcome is{constant}, from those who were found. Rates of being "
+                f"found, the highest taken as 1: {', '.join(rates)}. {moved}"
+            ).strip()
 
     def _at_rates(
         self, one: Any, problem: SelectiveLabels, validation: SelectiveLabels | None
     ) -> tuple[SelectiveLabels, SelectiveLabels | None]:
         """The same people, everybody as if tested by being found."""
-        n_folds = min(FOLDS, len(np.unique(problem.person)))
-        fold = person_folds(problem, n_folds, 0) if n_folds > 1 else None
-        rates = fit_found(problem, fold).rates
+        counted, *_ = that_count(problem, None)
+        n_folds = min(FOLDS, len(np.unique(counted.person)))
+        fold = person_folds(counted, n_folds, 0) if n_folds > 1 else None
+        rates = fit_found(counted, fold).rates
         named = dict(zip(problem.group_names, rates.tolist(), strict=True))
         few = few_people(problem)  # a rate would tell how many were found
         one.found_rates_ = {

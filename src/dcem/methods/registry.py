@@ -368,14 +368,20 @@ BATCH = 256  # rows per step: no worse than all of them on a table, and much soo
 
 
 def delivered(
-    name: str, *, n_members: int = MEMBERS, n_folds: int | None = None, **params: Any
+    name: str,
+    *,
+    n_members: int = MEMBERS,
+    n_folds: int | None = None,
+    params: Mapping[str, Any] | None = None,
 ) -> SelectiveClassifier:
     """The method as a fitted table delivers it, an ensemble where it can be one.
 
     What is compared is what is delivered: `dcem fit` and `dcem compare` both make it here.
     `n_folds` is for many tables, of which each need not be fitted at its best: methods that hold
     out rows in folds take as many, and a quarter of their steps. None leaves them their own number.
+    What `params` say comes before either.
     """
+    params = params or {}
     method = make(name, **params)
     wanted = {"n_members": n_members, "batch_size": BATCH}
     has = method.get_params(deep=False)

@@ -18,9 +18,10 @@ import numpy as np
 
 from dcem.estimation import measures
 from dcem.estimation.outcomes import Masses
-from dcem.learners import LEARNERS, Sample, make_learner
+from dcem.learners import Sample, make_learner
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared
+from dcem.methods.supervised import require_learner
 from dcem.methods.tables import TrainingTable, at_random
 from dcem.table.imperfect import unbiased
 from dcem.table.messages import InputError
@@ -89,11 +90,7 @@ class RejectInferenceClassifier(SelectiveClassifier):
         raise NotImplementedError
 
     def _fit(self, data: Prepared) -> None:
-        if isinstance(self.learner, str) and self.learner not in LEARNERS:
-            raise InputError(
-                f"{self.name} takes the learners {', '.join(LEARNERS)}, or a scikit-learn "
-                f"classifier; got {self.learner!r}."
-            )
+        require_learner(self)
         self._check_parameters()
         train, watched = data.tables(raw=True)
         held = None
@@ -134,6 +131,9 @@ class FuzzyAugmentationClassifier(RejectInferenceClassifier):
 
     name: ClassVar[str] = "fuzzy-augmentation"
     in_short: ClassVar[str] = "counts the untested as both, by a model of the tested"
+
+    def _check_parameters(self) -> None:
+        require_learner(self, weights=True)
 
     def _inferred(self, people: Applicants, first: Any, rng: np.random.Generator) -> Inferred:
         rows = people.declined

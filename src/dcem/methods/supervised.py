@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
+from sklearn.utils.validation import has_fit_parameter
 
-from dcem.learners import Sample, make_learner
+from dcem.learners import LEARNERS, Sample, make_learner
 from dcem.methods.base import GroupPredictor, SelectiveClassifier
 from dcem.methods.fitting import Prepared
 from dcem.methods.network import NetworkClassifier
@@ -142,9 +143,6 @@ class LearnerClassifier(SupervisedNetwork):
         return self.patience is not None or self._base is SelectiveClassifier
 
     def _fit_each(self, *given: Any, **options: Any) -> None:
-        for one in given[0]:  # what an earlier fit with another learner left
-            for name in ("models_", "fleet_"):
-                vars(one).pop(name, None)
         self._base._fit_each(self, *given, **options)
 
     def _fit(self, data: Prepared) -> None:
@@ -157,6 +155,19 @@ class LearnerClassifier(SupervisedNetwork):
         """Scores `[members, n]`, a model each."""
         base = SelectiveClassifier if hasattr(self, "models_") else NetworkClassifier
         return base.members(self, X, rows, exact=exact)
+
+
+def require_learner(method: Any, *, weights: bool = False) -> None:
+    """Refuse a learner that is not there, or cannot count rows by the `weights` of a method."""
+    learner, known = method.learner, ", ".join(LEARNERS)
+    if isinstance(learner, str):
+        if learner not in LEARNERS:
+            raise InputError(f"{method.name} takes the learners {known}; got {learner!r}.")
+    elif weights and not has_fit_parameter(learner, "sample_weight"):
+        raise InputError(
+            f"{method.name} counts rows by weights, and {type(learner).__name__} takes no "
+            f"sample_weight. Choose {known}, or a classifier that does."
+        )
 
 
 def fit_members(method: LearnerClassifier, data: Prepared, *more: Columns | None) -> list[Any]:

@@ -18,7 +18,7 @@ from dcem.learners import Sample, make_learner
 from dcem.methods.fitting import Prepared
 from dcem.methods.network import VARIANTS
 from dcem.methods.registry import RELEASED, SINGLE, SLOW, WIDE, PropensitySettings, renamed
-from dcem.methods.supervised import LearnerClassifier, Lesson, fit_members
+from dcem.methods.supervised import LearnerClassifier, Lesson, fit_members, require_learner
 from dcem.methods.support import with_group
 from dcem.methods.tables import TrainingTable
 from dcem.table.messages import InputError, require_one_of
@@ -97,6 +97,7 @@ class InversePropensityClassifier(LearnerClassifier):
         self._check_parameters()
         if self.variant == "published":
             raise ValueError("The published ipw is a network: leave learner alone.")
+        require_learner(self, weights=True)
         self.propensity_, watched, self.propensity_model_ = propensities(self, data)
         more = [None if e is None else {"e": e} for e in (self.propensity_, watched)]
         self.models_ = fit_members(self, data, *more)

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from dcem.compare.findings import recommended
 from dcem.compare.results import Planted, PlantedFamily, TableComparison
 from dcem.estimation.findings import Finding, by_severity
 from dcem.estimation.results import EXTRAPOLATION, Target
 from dcem.report import bounds
 from dcem.report import document as doc
-from dcem.report.compare_opening import opening, recommended, shown_targets
+from dcem.report.compare_opening import opening, shown_targets
 from dcem.report.compare_tables import (
     code,
     groups_table,

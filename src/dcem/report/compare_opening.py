@@ -5,11 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from math import isnan
 
-from dcem.compare.findings import clear_groups, clear_pairs, not_compared, worse_or_better
+from dcem.compare.findings import (
+    clear_groups,
+    clear_pairs,
+    not_compared,
+    recommended,
+    worse_or_better,
+)
 from dcem.compare.results import Judgement, MethodResult, TableComparison
 from dcem.estimation.findings import Finding, clearly_off, too_high_or_low
 from dcem.estimation.results import Target
-from dcem.methods.choosing import DEFAULT, PREFERRED, choose
+from dcem.methods.choosing import DEFAULT, PREFERRED
 from dcem.metrics.estimate import Estimate
 from dcem.report import document as doc
 from dcem.report.parts import listed_findings, with_worst
@@ -72,20 +78,6 @@ def opening(comparison: TableComparison) -> doc.Opening:
         picture(comparison, best, target),
         limits(comparison),
     )
-
-
-def recommended(comparison: TableComparison) -> MethodResult | None:
-    """The method to take, by the target that tells most; none that was given the truth.
-
-    The rule is that of `dcem fit`. Where the default was not compared, it is the best of the rest.
-    """
-    targets = shown_targets(comparison)
-    if not targets or targets[0].key not in comparison.standings:
-        return None
-    standing = comparison.standings[targets[0].key]
-    by_name = {method.name: method for method in comparison.methods}
-    taken = choose(standing.best, standing.level_with, list(by_name)).method
-    return by_name.get(taken, by_name[standing.best])
 
 
 def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) -> doc.Verdict:

@@ -179,7 +179,7 @@ def _try(estimator: Any) -> None:
         elif hasattr(estimator, "encoder_"):
             scores = standard
         else:
-            scores = estimator.group_risks(rows, np.repeat(estimator.group_names_[:1], 2))
+            scores = estimator.member_scores(rows, np.repeat(estimator.group_names_[:1], 2))
         estimator.support_.of(standard, estimator.testing_model)
     if not np.isfinite(scores).all():
         raise ValueError("its scores are not numbers")

@@ -89,7 +89,8 @@ def fit_all_rows(
     ):
         if asked:
             raise InputError(f"{why} rows in memory: leave out `all_rows`.")
-    estimator = delivered(method, n_members=n_members, learner=learner, random_state=random_state)
+    given = {"learner": learner, "random_state": random_state}
+    estimator = delivered(method, n_members=n_members, params=given)
     held = table.draw.numbers < held_below(table.draw)
     describe_features(estimator, problem)
     data = prepare(estimator, problem.subset(~held), problem.subset(held), None)

@@ -71,7 +71,7 @@ def fit_table(
     params: dict[str, Any] = {"random_state": random_state}
     if learner is not None:
         params["learner"] = learner
-    estimator = delivered(name, n_members=n_members, **params)
+    estimator = delivered(name, n_members=n_members, params=params)
     methods.fit_many(estimator, [table.problem], copy=False, progress=progress)
     return TableModel(estimator, table.encoder, table.roles, table.source, usual, why)
 
