@@ -495,6 +495,20 @@ def test_members_that_are_told_the_group_disagree_too(data):
         fitted.spread(data.X)
 
 
+@pytest.mark.parametrize(
+    ("name", "wrong", "match"),
+    [
+        ("group-only", {"group": "a"}, "asked for group 'a', but there are 2 groups"),
+        ("dragonnet", {"reference": 1.0}, "asked for reference 1.0"),
+        ("unmeasured-cause", {"prior": 0}, "standard deviations, above 0"),
+        ("heckman", {"n_members": 2.5}, "n_members must be a whole number"),
+    ],
+)
+def test_parameters_that_cannot_be_meant_are_refused(name, wrong, match, data):
+    with pytest.raises(dcem.InputError, match=match):
+        fit_table(make(name, **wrong), data, data.X[:300])
+
+
 def test_names_and_a_wrong_one():
     assert set(methods.names(usable=True)) | set(methods.names(usable=False)) == set(NAMES)
     assert "y-model" in methods.names(usable=False)

@@ -158,6 +158,11 @@ def test_excluded_by_name_of_a_frame_and_what_is_refused(tmp_path):
     assert again.correlation_ == fitted.correlation_
     with pytest.raises(InputError, match="Did you mean 'queue'"):
         methods.make("heckman", excluded="quue").fit(frame, y_obs)
+    by_place = [list(frame).index(name) for name in ("branch", "queue")]
+    by_place = methods.make("heckman", excluded=by_place, random_state=0, n_members=2)
+    np.testing.assert_array_equal(by_place.fit(frame, y_obs).coefficients_, fitted.coefficients_)
+    with pytest.raises(InputError, match="penalty must be 0 or more"):
+        methods.make("heckman", penalty=-1).fit(X, y_obs)
     with pytest.raises(InputError, match="every feature is excluded"):
         methods.make("heckman", excluded=[0]).fit(X[:, :1], y_obs)
     with pytest.raises(InputError, match="two-step"):

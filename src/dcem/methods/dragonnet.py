@@ -17,7 +17,7 @@ from dcem.methods.fleets import FleetData, Trained
 from dcem.methods.network import VARIANTS
 from dcem.methods.registry import RELEASED, SINGLE, SLOW, renamed
 from dcem.methods.stage import train_stage
-from dcem.methods.supervised import SupervisedNetwork
+from dcem.methods.supervised import SupervisedNetwork, require_code
 from dcem.table.messages import InputError, notice, require_one_of
 
 SMOOTH = 0.01  # keeps the group probabilities that targeted regularisation divides by off zero
@@ -148,11 +148,7 @@ class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
                 "The published dragonnet measures the effect against the first group: leave "
                 "reference at 0, or choose variant='corrected'."
             )
-        if not 0 <= self.reference < data.n_groups:
-            raise InputError(
-                f"dragonnet was asked for reference {self.reference}, but there are "
-                f"{data.n_groups} groups, numbered 0 to {data.n_groups - 1}."
-            )
+        require_code("dragonnet", "reference", self.reference, data.n_groups)
         if data.n_groups == 1:
             notice(
                 "dragonnet corrects for the effect of the group on testing; with a single group "

@@ -339,8 +339,8 @@ def _check_truth(
 
 def member_seeds(random_state: Any, n_members: int) -> list[int]:
     """Seeds of the members: the given integer itself for the first, others derived from it."""
-    if n_members < 1:
-        raise ValueError(f"n_members must be at least 1, got {n_members}")
+    if not isinstance(n_members, Integral) or n_members < 1:
+        raise InputError(f"n_members must be a whole number from 1 on; got {n_members!r}.")
     if random_state is None:
         first = int(np.random.default_rng().integers(2**31))
     elif isinstance(random_state, np.random.RandomState):

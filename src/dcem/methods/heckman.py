@@ -106,6 +106,8 @@ class HeckmanClassifier(SelectiveClassifier):
 
     def _fit(self, data: Prepared) -> None:
         require_one_of("estimation", self.estimation, ("likelihood", "two-step"))
+        if not self.penalty >= 0:
+            raise InputError(f"penalty must be 0 or more; got {self.penalty!r}.")
         table = data.standard
         deciders = _deciders(data)
         Z = np.column_stack([np.ones(len(table)), table.X, deciders])
@@ -171,17 +173,17 @@ def named_columns(
     """Which columns of the preprocessed features are named by parameter or role [d]; not all."""
     names, chosen = list(data.problem.feature_names), set(roles)
     encoder = getattr(estimator, "encoder_", None)
-    made = {} if encoder is None else {one.name: one.features for one in encoder.encodings}
+    # column of what was given -> the features made of it
+    made = {name: (name,) for name in names}
+    if encoder is not None:
+        made = {one.name: one.features for one in encoder.encodings}
     for one in [given] if isinstance(given, str | int) else given:
-        if isinstance(one, int | np.integer) and 0 <= one < len(names):
-            chosen.add(names[int(one)])
-        elif one in made:
-            chosen |= set(made[one])
-        elif one in names:
-            chosen.add(one)
-        else:
+        at = isinstance(one, int | np.integer) and 0 <= one < len(made)
+        name = list(made)[int(one)] if at else one
+        if name not in made and name not in names:
             hint = did_you_mean(str(one), [*made, *names])
             raise InputError(f"{estimator.name}: the table has no feature {one!r}.{hint}")
+        chosen |= set(made.get(name, (name,)))
     left_out = np.array([name in chosen for name in names], bool)
     if left_out.all():
         raise InputError(

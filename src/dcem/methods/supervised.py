@@ -9,6 +9,7 @@ and keeps the last, as the published runs do.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -157,6 +158,15 @@ class LearnerClassifier(SupervisedNetwork):
         return base.members(self, X, rows, exact=exact)
 
 
+def require_code(method: str, asked_for: str, code: Any, n_groups: int) -> None:
+    """Refuse what is not the place of a group among the names of the groups."""
+    if not isinstance(code, Integral) or not 0 <= code < n_groups:
+        raise InputError(
+            f"{method} was asked for {asked_for} {code!r}, but there are {n_groups} groups, "
+            f"numbered 0 to {n_groups - 1} in the order of their names."
+        )
+
+
 def require_learner(method: Any, *, weights: bool = False) -> None:
     """Refuse a learner that is not there, or cannot count rows by the `weights` of a method."""
     learner, known = method.learner, ", ".join(LEARNERS)
@@ -288,11 +298,7 @@ class GroupOnlyClassifier(LearnerClassifier):
     in_short: ClassVar[str] = "counts the untested as negative, in one group"
 
     def _lesson(self, rows: Any, n_groups: int) -> Lesson:
-        if not 0 <= self.group < max(n_groups, 1):
-            raise InputError(
-                f"group-only was asked for group {self.group}, but there are {n_groups} "
-                f"groups, numbered 0 to {n_groups - 1}."
-            )
+        require_code("group-only", "group", self.group, n_groups)
         member = rows["group"] == self.group
         if not ((member * rows["weight"]).sum(-1) > 0).all():
             raise InputError(f"Nobody belongs to group {self.group}; choose another group.")

@@ -26,7 +26,7 @@ from dcem.methods.heckman import Likelihood, named_columns
 from dcem.methods.support import with_group
 from dcem.table.known import Z, concerned
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import notice
+from dcem.table.messages import InputError, notice
 
 STARTS = (0.0, 0.7, -0.7)  # of atanh r
 STEP = 1e-4  # of parameters, for the curvature
@@ -90,6 +90,11 @@ class UnmeasuredCauseClassifier(SelectiveClassifier):
     uses_validation: ClassVar[bool] = False  # nothing is chosen by held-out rows
 
     def _fit(self, data: Prepared) -> None:
+        if not (self.prior > 0 and self.cause_prior > 0):
+            raise InputError(
+                "prior and cause_prior are standard deviations, above 0; got "
+                f"{self.prior!r} and {self.cause_prior!r}."
+            )
         table, problem = data.standard, data.problem
         ones = np.ones((len(table), 1))
         for_outcome = ~named_columns(self, data, self.testing_only, problem.testing_only)
