@@ -62,6 +62,7 @@ def test_a_rate_that_features_explain_moves_nothing():
     assert model.predict_proba(X)[:, 1] == pytest.approx(shown, abs=0.03)
 
 
+@pytest.mark.filterwarnings("ignore:Everybody is tested")
 def test_where_everybody_is_tested_nothing_is_moved_and_nothing_said_of_it():
     model = methods.make("tested-only:linear", random_state=0)
     model.fit(X, truth, tested=np.ones(len(X)), prevalence=KNOWN)

@@ -9,7 +9,6 @@ and keeps the last, as the published runs do.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -160,7 +159,7 @@ class LearnerClassifier(SupervisedNetwork):
 
 def require_code(method: str, asked_for: str, code: Any, n_groups: int) -> None:
     """Refuse what is not the place of a group among the names of the groups."""
-    if not isinstance(code, Integral) or not 0 <= code < n_groups:
+    if not isinstance(code, int | np.integer) or not 0 <= code < n_groups:
         raise InputError(
             f"{method} was asked for {asked_for} {code!r}, but there are {n_groups} groups, "
             f"numbered 0 to {n_groups - 1} in the order of their names."
