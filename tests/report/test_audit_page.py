@@ -18,6 +18,7 @@ from dcem.metrics.estimate import Estimate
 from dcem.report import audit as blocks
 from dcem.report.audit import SECTIONS, audit_document
 from dcem.report.audit_opening import key_numbers, opening, who_differs
+from dcem.report.bounds import undecided_figure
 from dcem.report.document import NOTHING, WITHHELD, Missing, Name, Table, Text
 from dcem.report.figures import people
 from dcem.report.parts import OF_SEVERAL_GROUPS, listed_findings
@@ -312,3 +313,7 @@ def test_what_chance_explains_does_not_remain(found) -> None:
         assert so[-1] == "there could be none"
         assert any("chance" in one for one in so)
         assert ("a difference remains" in so) == (unclear.with_interval > 0)
+
+
+def test_groups_that_a_figure_of_bounds_leaves_out_are_named(found) -> None:
+    assert "Not drawn: <tiny>." in undecided_figure(found.bounds).caption

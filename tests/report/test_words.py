@@ -45,6 +45,7 @@ def test_articles_follow_their_word() -> None:
     assert say("A person, an untested person: a person's outcome.") == (
         "An applicant, a declined applicant: an applicant's default."
     )
+    assert speak("credit", ["a"])("in a, a person") == "in a, an applicant"  # a is a column, too
     assert say("a test that finds less in group b") == "a record that misses more in group b"
 
 

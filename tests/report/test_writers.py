@@ -241,6 +241,12 @@ def test_names_are_shown_as_they_are(write) -> None:
     assert "<i>" in text
 
 
+def test_a_page_has_no_heading_over_nothing() -> None:
+    opening = replace(small().opening, limits=())
+    assert "What not to conclude" in page(small())
+    assert "What not to conclude" not in page(replace(small(), opening=opening))
+
+
 def test_a_name_of_two_lines_takes_one_in_a_terminal() -> None:
     table = doc.table("", ("group", "n"), [(doc.Name("Black or\nBlack British"), doc.Count(3))])
     shown = doc.Document("", "", None, None, (doc.Section("a", "A", (table,)),))

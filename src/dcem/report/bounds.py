@@ -147,6 +147,7 @@ def undecided_figure(found: Bounds) -> Drawing | None:
     looks = {name: panels.group_line(i - 1) for i, name in enumerate(found.shares) if i}
     looks[EVERYBODY] = {"color": INK, "ls": "--" if grouped else "-"}
     drawn = [name for name in names if name == EVERYBODY or list(looks).index(name) < 8]
+    left_out = [name for name in found.shares if name not in drawn]
     figure, ax = new_axes(7.6, 3.8)
     for name in drawn:
         ax.plot(found.gammas, found.shares[name].open, lw=2, **looks[name])
@@ -176,7 +177,9 @@ def undecided_figure(found: Bounds) -> Drawing | None:
         f"Everybody: {percent(every[0])} at a strength of 1, {percent(every[found.at])} at "
         f"{found.stated:g}, {percent(every[-1])} at {found.gammas[-1]:g}.",
         f"One acts from a risk of {percent(found.cut)} on. A person counts whose limits lie on "
-        "both sides of it. Dashed: the stated strength.",
+        "both sides of it. Dashed: the stated strength."
+        + f" Not drawn: {', '.join(left_out)}."
+        * bool(left_out),
     )
 
 

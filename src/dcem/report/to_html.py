@@ -126,6 +126,8 @@ def _opening(opening: doc.Opening) -> str:
         for number in opening.numbers
     )
     limits = "\n".join(f"<li>{prose(limit)}</li>" for limit in opening.limits)
+    if limits:
+        limits = f'\n<div class="limits"><h3>What not to conclude</h3>\n<ul>\n{limits}\n</ul></div>'
     picture = f'\n<div class="shown">\n{block(opening.picture)}\n</div>' if opening.picture else ""
     numbers = f'\n<dl class="numbers">\n{numbers}\n</dl>' if numbers else ""
     return f"""<section class="opening sheet" aria-labelledby="answer">
@@ -133,11 +135,7 @@ def _opening(opening: doc.Opening) -> str:
 {above}<h2 id="answer">{badge(verdict.severity)} {prose(verdict.answer)}</h2>
 {said}
 <p class="certainty"><strong>How sure?</strong> {prose(verdict.certainty)}</p>
-</div>
-<div class="limits"><h3>What not to conclude</h3>
-<ul>
-{limits}
-</ul></div>{picture}{numbers}
+</div>{limits}{picture}{numbers}
 </section>"""
 
 

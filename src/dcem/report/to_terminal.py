@@ -7,7 +7,6 @@ numbers beside their intervals, else above them, else one line for each cell.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import singledispatchmethod
 from textwrap import fill, wrap
@@ -106,15 +105,12 @@ class Writer:
 
     @block.register
     def _(self, what: doc.Section) -> None:
-        if self._has_something(what.blocks):
+        quiet = (doc.Figure, doc.Facts) if self.folded else (doc.Figure, doc.Facts, doc.Fold)
+        if any(not isinstance(inside, quiet) for inside in what.blocks):
             self.told.clear()
             self._heading(what.title)
             for inside in what.blocks:
                 self.block(inside)
-
-    def _has_something(self, blocks: Sequence[doc.Block]) -> bool:
-        quiet = (doc.Figure, doc.Facts) if self.folded else (doc.Figure, doc.Facts, doc.Fold)
-        return any(not isinstance(inside, quiet) for inside in blocks)
 
     @block.register
     def _(self, what: doc.Findings) -> None:
@@ -174,7 +170,9 @@ class Writer:
             for row in rows:  # too narrow for any table: a line for each cell
                 self._say(doc.on_one_line(row[0]), "bold")
                 for column, content in zip(columns[1:], row[1:], strict=True):
-                    self._say(f"{column}: {_one_line(content)}", indent=4)
+                    if isinstance(content, doc.Missing):
+                        content = content.what  # why is told once, under the table
+                    self._say(f"{column}: {doc.on_one_line(content)}", indent=4)
         self._reasons(rows)
 
     def _reasons(self, rows: tuple[tuple[doc.Cell, ...], ...]) -> None:
@@ -309,11 +307,6 @@ def _dots(what: doc.Dots, width: int) -> tuple[tuple[str, ...], tuple[tuple[doc.
                 cells += references or [doc.NOTHING]
         rows.append(tuple(cells))
     return tuple(columns), tuple(rows)
-
-
-def _one_line(content: doc.Cell) -> str:
-    """A cell on a line of its own; reasons are told once, under the table."""
-    return content.what if isinstance(content, doc.Missing) else doc.on_one_line(content)
 
 
 def _rich_cell(content: doc.Cell, stacked: bool) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from functools import partial
 
 from dcem.estimation.findings import SEVERITIES, by_severity
 from dcem.report.document import Document
@@ -214,15 +215,15 @@ def speak(field: str, names: Collection[str] = ()) -> Callable[[str], str]:
     words = FIELDS[field]
     if not words:
         return str
-    kept = [
-        r"`[^`]*`",
-        r"(?<!\w)'[^']*'(?!\w)",
-        *(rf"(?<!\w){re.escape(name)}(?!\w)" for name in _longest(names) if name),
-    ]
-    phrases = "|".join(map(re.escape, _longest([*words, *SAYINGS])))
+    longest = partial(sorted, key=len, reverse=True)
+    phrases = "|".join(map(re.escape, longest([*words, *SAYINGS])))
+    # of the names, those that would be reworded: one that is called a must not hide an article
+    spoken = [name for name in longest(names) if re.search(rf"\b(?i:{phrases})\b", name)]
+    kept = [r"`[^`]*`", r"(?<!\w)'[^']*'(?!\w)"]
+    kept += [rf"(?<!\w){re.escape(name)}(?!\w)" for name in spoken]
     pattern = re.compile(
         rf"(?P<kept>{'|'.join(kept)})|\b(?i:{phrases})\b"
-        rf"|\b(?P<article>[Aa])n? (?P<noun>(?i:{phrases}))\b"
+        rf"|(?<!group )\b(?P<article>[Aa])n? (?P<noun>(?i:{phrases}))\b"
     )
 
     def reword(found: re.Match[str]) -> str:
@@ -235,7 +236,3 @@ def speak(field: str, names: Collection[str] = ()) -> Callable[[str], str]:
         return word[0].upper() + word[1:] if said[0].isupper() else word
 
     return lambda text: pattern.sub(reword, text)
-
-
-def _longest(words: Collection[str]) -> list[str]:
-    return sorted(words, key=len, reverse=True)
