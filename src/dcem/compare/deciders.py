@@ -22,7 +22,7 @@ from dcem.estimation.by_decider import (
     gain_bounds,
 )
 from dcem.estimation.findings import Finding
-from dcem.estimation.instrument import Ends, fit_instrument
+from dcem.estimation.instrument import fit_instrument
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 from dcem.text import number, p_value, percent
@@ -77,7 +77,8 @@ def about_deciders(
     beyond = {
         name: one
         for name, one in robust.items()
-        if name in judged.methods and _beyond(one, judged.methods[name].auc)
+        if (ends := judged.methods.get(name)) is not None
+        and (one.low > ends.auc.high.high or one.high < ends.auc.low.low)
     }
     if beyond:
         name = next(iter(beyond))
@@ -93,10 +94,6 @@ def about_deciders(
         findings.append(_lead(judged))
     findings += _contraction(judged)
     return findings, warned
-
-
-def _beyond(robust: Estimate, bounds: Ends) -> bool:
-    return robust.low > bounds.high.high or robust.high < bounds.low.low
 
 
 def _lead(judged: JudgedByDeciders) -> Finding:

@@ -92,7 +92,6 @@ FAMILIES = (
 class PlantedTask:
     """A table with a planted outcome, in two parts; all know its truth but the methods."""
 
-    family: str
     train: SelectiveLabels
     test: SelectiveLabels
     truth: np.ndarray  # of the test part
@@ -269,13 +268,8 @@ def plant_task(
     )
     cut = len(train_rows)
     here = np.arange(len(rows))
-    return PlantedTask(
-        family,
-        planted.subset(here < cut),
-        planted.subset(here >= cut),
-        y[cut:].astype(np.int64),
-        risk[cut:],
-    )
+    parts = planted.subset(here < cut), planted.subset(here >= cut)
+    return PlantedTask(*parts, y[cut:].astype(np.int64), risk[cut:])
 
 
 def along(drawn: np.ndarray, policy: np.ndarray, fitted: np.ndarray) -> np.ndarray:

@@ -321,7 +321,7 @@ def compare_methods(
 
 
 def known_truth(truth: Any, problem: SelectiveLabels | None) -> np.ndarray | None:
-    """Everybody's true outcome, 0 or 1, as it belongs to the rows of a problem [n]."""
+    """Everybody's true outcome [n], 0 or 1; None where nobody knows it."""
     if truth is None or problem is None:
         return None
     found = checks.check_binary(truth, "truth").astype(np.int64)

@@ -420,10 +420,6 @@ class GroupPredictor:
         """Standard deviation of the members' scores `[n]`, given the group of each row."""
         return self.member_scores(X, sensitive_features).std(axis=0)
 
-    def group_scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
-        """Scores `[members, n]`."""
-        raise NotImplementedError
-
     def member_scores(self: Any, X: Any, sensitive_features: Any = None) -> np.ndarray:
         """`group_scores`, moved to a known prevalence where one was stated in fitting."""
         scores = self.group_scores(X, sensitive_features)

@@ -187,8 +187,10 @@ class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
         corrected = self.members(features, self.standardized(features))
         if not self.needs_group:
             return corrected
-        codes = self._group_codes(sensitive_features, X)
-        return np.where(codes == 1, corrected, self._uncorrected(X))
+        codes, outcome = self._group_codes(sensitive_features, X), self.fleet_.architecture.outcome
+        plain = Fleet(outcome, self.fleet_.flat[:, : outcome.n_parameters])
+        record = plain.predict(torch.from_numpy(self.standardized(features))).double().numpy()
+        return np.where(codes == 1, corrected, record)
 
     def effect(self, X: Any) -> np.ndarray:
         """The estimated effect of the group at the features of each row, `[n]`."""
@@ -197,11 +199,6 @@ class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
         flat = self.fleet_.flat[:, architecture.outcome.n_parameters :]
         with torch.no_grad():
             return architecture.dragon.effect(flat, rows.to(flat)).mean(0).double().numpy()
-
-    def _uncorrected(self, X: Any) -> np.ndarray:
-        outcome = self.fleet_.architecture.outcome
-        plain = Fleet(outcome, self.fleet_.flat[:, : outcome.n_parameters])
-        return plain.predict(torch.from_numpy(self._prepare(X))).double().numpy()
 
 
 # -- its networks as architectures of a fleet: flat parameters in, logits out ------------------

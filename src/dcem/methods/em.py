@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
     from dcem.engine.checkpoint import Saves
+    from dcem.methods.em_networks import FleetSteps
 
 PACES = (5, 10, 20, 40)  # steps between two renewals of the pseudo-labels
 STEPS_IF_ALL_TESTED = 80
@@ -50,32 +51,8 @@ class EMSettings:
     batch_size: int | None = None
 
 
-class Alternating(Protocol):
-    """What EM alternates over: one model, or many that are fitted together."""
-
-    def is_active(self) -> bool:
-        """Whether any model still improves."""
-        ...
-
-    def e_step(self, iteration: int) -> None:
-        """Guess what is missing; `iteration` counts from 0."""
-        ...
-
-    def m_step(self) -> None:
-        """Fit to the record and the guess."""
-        ...
-
-    def look(self) -> None:
-        """Judge what came out, and take note of the best."""
-        ...
-
-    def state(self) -> dict[str, Any]:
-        """All that the next iteration builds on, for a checkpoint."""
-        ...
-
-
 def alternate(
-    steps: Alternating,
+    steps: FleetSteps,
     max_iter: int,
     saves: Saves,
     *,

@@ -195,6 +195,14 @@ class FleetSteps:
         self.initial = [trainer.fleet.flat.clone() for trainer in trainers.values()]
         self.steps, self.carry_weights, self.fresh = steps, carry_weights, fresh_optimizer
 
+    def e_step(self, iteration: int) -> None:
+        """Guess what is missing; `iteration` counts from 0."""
+        raise NotImplementedError
+
+    def look(self) -> None:
+        """Judge what came out, and take note of the best."""
+        raise NotImplementedError
+
     def is_active(self) -> bool:
         """Whether any network still improves."""
         return bool(self.rule.active.any())

@@ -307,12 +307,17 @@ def design_effect(
     curvature = np.linalg.pinv((others * weight).T @ others, hermitian=True)
     left = last - others @ (curvature @ (others.T @ (weight * last)))
     own = weight * left
-    together = own
-    if person is not None:
-        together = np.column_stack([np.bincount(person, column) for column in own.T])
+    together = by_person(own, person)
     expected = own.T @ left
     inverse = np.linalg.pinv(expected, hermitian=True)
     return float(np.trace(inverse @ together.T @ together) / np.trace(inverse @ expected))
+
+
+def by_person(values: np.ndarray, person: np.ndarray | None) -> np.ndarray:
+    """Sums over the rows of each person [people, p]; None: every row is a person."""
+    if person is None:
+        return values
+    return np.column_stack([np.bincount(person, column) for column in values.T])
 
 
 def bivariate(h: np.ndarray, k: np.ndarray, r: float) -> tuple[np.ndarray, ...]:

@@ -41,20 +41,14 @@ class NetworkClassifier(SelectiveClassifier):
     input_scale
         Standard deviation that "standard" scales features to. Networks on smaller inputs learn
         smoother functions, which extrapolate more cautiously.
-    validation_fraction
-        Share of the rows held out where a validation set is needed and none is given.
     n_members
         Networks in the ensemble; probabilities are averaged.
     batch_size
         Rows per step; "auto" is all of them up to 50,000 and 16,384 beyond; None is always all.
-    random_state
-        Seed of initial weights, batches and held-out rows.
     device
         "auto", "cpu" or "cuda".
     dtype
         "float32", or "float64" where rounding must not matter (slower, and unfused on CUDA).
-    verbose
-        1 shows progress.
     """
 
     hidden: tuple[int, ...] = (64, 64)

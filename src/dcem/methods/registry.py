@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from dcem.extras import MissingExtra, extra_needed, is_installed, is_missing
 from dcem.table.messages import InputError, did_you_mean, tell_renamed
@@ -21,22 +21,6 @@ WITHOUT_NETWORKS = (
     "The method ensemble works without, and methods such as tested-only take other learners, such "
     "as boost."
 )
-
-MethodKind = Literal[
-    "imputed",
-    "noise",
-    "found",
-    "tested",
-    "grouped",
-    "weighted",
-    "instrument",
-    "latent",
-    "inferred",
-    "selection",
-    "mixed",
-    "comparison",
-    "oracle",
-]
 
 
 @dataclass(frozen=True)
@@ -62,7 +46,7 @@ class MethodEntry:
     """
 
     home: str
-    kind: MethodKind
+    kind: str
     caution: str = ""
 
     @property

@@ -22,7 +22,7 @@ from scipy.special import ndtr
 
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared
-from dcem.methods.heckman import Likelihood, named_columns
+from dcem.methods.heckman import Likelihood, by_person, named_columns
 from dcem.methods.support import with_group
 from dcem.table.known import Z, concerned
 from dcem.table.labels import SelectiveLabels
@@ -200,9 +200,7 @@ def variance_beyond_rows(
     """
     weight = weight / weight.mean()
     own = pulls * weight[:, None]
-    together = own
-    if person is not None:
-        together = np.stack([np.bincount(person, column) for column in own.T], axis=1)
+    together = by_person(own, person)
     return np.asarray(together.T @ together - own.T @ pulls)
 
 
