@@ -239,6 +239,24 @@ def test_deciders_compared():
     assert min(one.p_value for one in found.order.values()) > 0.01
 
 
+def test_rows_of_a_person_count_together_under_one_decider_alone():
+    rng = np.random.default_rng(0)
+    tested = np.repeat(rng.random(300) < 0.5, 3)  # what is done with a person is done three times
+    y = np.where(tested, np.tile([1.0, 0.0, 0.0], 300), np.nan)
+    half = np.full(900, 0.5)
+    width = {}
+    for name, decider in (("three", np.arange(900) % 3), ("one", np.arange(900) // 3 % 3)):
+        for id in (None, np.arange(900) // 3):
+            problem = SelectiveLabels.from_arrays(
+                rng.normal(size=(900, 1)), y, decider=decider.astype(str), id=id
+            )
+            found = compare_deciders(problem, People.of(problem), half, half)
+            seen = found.effects[0].testing
+            width[name, id is None] = seen.high - seen.low
+    assert width["three", False] == pytest.approx(width["three", True], rel=0.01)
+    assert width["one", False] == pytest.approx(np.sqrt(3) * width["one", True], rel=0.01)
+
+
 def test_deciders_of_people_who_are_all_alike():
     problem, _ = world(3)
     same = np.full(len(problem), 0.3)

@@ -160,7 +160,8 @@ def _effects(
     """Mean of what is left over [n] by decider, around that of all who are compared.
 
     Errors are those that the variance of each row predicts, since the few people of a small
-    decider do not tell their own; as much larger, on the whole, as a person's rows go together.
+    decider do not tell their own; as much larger, on the whole, as a person's rows under one
+    decider go together.
     """
     inside = part >= 0
     weight = np.where(inside, people.weight, 0.0)
@@ -171,7 +172,10 @@ def _effects(
     mean = np.bincount(part[inside], (weight * left)[inside], number) / size
     squares = np.bincount(part[inside], (weight**2 * variance)[inside], number)
     within = np.where(inside, weight * (left - mean[part]), 0.0)
-    together, apart = (clustered_error(within, one) for one in (people.person, None))
+    cluster = None  # a person's rows under one decider: those under others move other effects
+    if people.person is not None:
+        cluster = np.unique(people.person * (number + 1) + part, return_inverse=True)[1]
+    together, apart = (clustered_error(within, one) for one in (cluster, None))
     wider = max(together / apart, 1.0) if apart > 0 else 1.0  # nothing varies where it is 0
     return mean, np.maximum(wider * np.sqrt(squares) / size, 1e-9)
 
