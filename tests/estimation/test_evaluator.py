@@ -340,6 +340,11 @@ class TestEvaluator:
         with pytest.raises(InputError, match=answer):
             asked(Evaluator(problem, nuisances=exact(problem, e, risk)), score)
 
+    def test_a_score_gains_nothing_over_itself(self) -> None:
+        problem, _, e, risk, score = make_problem(400)
+        judge = Evaluator(problem, nuisances=exact(problem, e, risk))
+        assert judge.auc_gain("dr", score, score + 1) == Estimate(0.0, 0.0, 0.0)
+
     def test_masks_may_be_numbers(self) -> None:
         problem, _, e, risk, _ = make_problem(400)
         judge = Evaluator(problem, nuisances=exact(problem, e, risk))

@@ -263,7 +263,9 @@ def learn_ends(
     """Learn the ends from a table, from features alone: the group is not asked of new people."""
     require_learnable(problem)
     rng = np.random.default_rng(random_state)
-    problem = problem.subset(_drawn(problem.person, rng))
+    if len(problem) > MOST_ROWS:
+        rows = in_random_order(np.arange(len(problem)), problem.person, rng, MOST_ROWS)
+        problem = problem.subset(np.sort(rows))
     tested, y = problem.tested, problem.y_imputed
     n_people = int(problem.person.max()) + 1
     part = person_folds(problem, FOLDS if n_people >= 100 else 2, rng)
@@ -403,11 +405,3 @@ def _correct(
     return b, clustered_covariance(
         scores, curvature, None if problem.id is None else problem.person
     )
-
-
-def _drawn(person: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Rows of whole people, drawn at random up to `MOST_ROWS`."""
-    rows = np.arange(len(person))
-    if len(rows) <= MOST_ROWS:
-        return rows
-    return np.sort(in_random_order(rows, person, rng, MOST_ROWS))

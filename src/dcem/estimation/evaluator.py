@@ -98,6 +98,7 @@ class Evaluator:
         self.fold = person_folds(problem, 5, random_state) if fold is None else np.asarray(fold)
         self.nuisances = nuisances or fit_nuisances(problem, self.fold, random_state)
         self.people, self.person = People.of(problem), problem.person
+        self._lacking: dict[tuple[str, str], str] = {}
         self.reach = assess(
             problem,
             self.nuisances.testing,
@@ -178,18 +179,14 @@ class Evaluator:
 
     def lacking(self, target: str, group: str = EVERYBODY) -> str:
         """Why nothing is estimable for a target (of a group), or an empty text."""
-        key = target, group
-        if key not in self._lacking:
+        if (target, group) not in self._lacking:
             rows = self.rows_of(group)
             why = too_few(self.problem, rows, self.truth if target == "truth" else None)
             if not why and target in POPULATION and rows.any():
                 why = self.reach.overlap[group if self.problem.n_groups > 1 else EVERYBODY].reason
-            self._lacking[key] = f"in group {group}, {why}" if why and group != EVERYBODY else why
-        return self._lacking[key]
-
-    @cached_property
-    def _lacking(self) -> dict[tuple[str, str], str]:
-        return {}
+            who = "" if group == EVERYBODY or not why else f"in group {group}, "
+            self._lacking[target, group] = who + why
+        return self._lacking[target, group]
 
     # -- single numbers --------------------------------------------------------------------
 

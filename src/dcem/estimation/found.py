@@ -64,24 +64,12 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FoundModel:
-    """P(found | x, g) = c_g f(x), fitted to a table.
+    """P(found | x, g) = c_g f(x), fitted to a table."""
 
-    Attributes
-    ----------
-    preprocessor
-        From features to the standardised inputs of f.
-    log_odds
-        Of the rates c_g [groups].
-    line
-        Intercept and coefficients of the log-odds of f.
-    ridge
-        The penalty it was fitted with.
-    """
-
-    preprocessor: Preprocessor
-    log_odds: np.ndarray
-    line: np.ndarray
-    ridge: float
+    preprocessor: Preprocessor  # from features to the standardised inputs of f
+    log_odds: np.ndarray  # [groups] of the rates c_g
+    line: np.ndarray  # intercept and coefficients of the log-odds of f
+    ridge: float  # the penalty it was fitted with
 
     @property
     def rates(self) -> np.ndarray:
@@ -109,7 +97,7 @@ def fit_found(
     """
     preprocessor = Preprocessor.fit(problem.X, "standard", person=problem.person)
     inputs = _inputs(preprocessor, problem.X)
-    weight = _weights(problem)
+    weight = problem.weights / problem.weights.mean()
     found = problem.y_imputed
     everybody = np.ones(len(problem), bool)
 
@@ -271,7 +259,7 @@ class _Expansion:
     @classmethod
     def of(cls, model: FoundModel, problem: SelectiveLabels) -> _Expansion:
         inputs, at = _inputs(model.preprocessor, problem.X), np.append(model.log_odds, model.line)
-        weight, n_groups = _weights(problem), problem.n_groups
+        weight, n_groups = problem.weights / problem.weights.mean(), problem.n_groups
         return cls.around(at, inputs, problem.group, problem.y_imputed, weight, n_groups)
 
     def information(self, precision: np.ndarray) -> np.ndarray:
@@ -331,10 +319,3 @@ def _fit(
 def _inputs(preprocessor: Preprocessor, X: np.ndarray) -> np.ndarray:
     """Standardised features behind a column of ones."""
     return np.hstack([np.ones((len(X), 1)), preprocessor.transform(X, "float64")])
-
-
-def _weights(problem: SelectiveLabels) -> np.ndarray:
-    """Of the rows [n], with mean 1."""
-    if problem.weight is None:
-        return np.ones(len(problem))
-    return np.asarray(problem.weight / problem.weight.mean())

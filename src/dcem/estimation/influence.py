@@ -102,6 +102,8 @@ class Statistic:
         if share and (self.value <= 0 or self.value >= 1):
             value = float(np.clip(self.value, 0, 1))
             return Estimate(value, *wilson(value, max(behind, 1), level))
+        if self.value == 0 and not share and not self.influence.any():
+            return Estimate(0.0, 0.0, 0.0)  # a difference of two that are the same
         error = self.standard_error(person)
         if not isfinite(self.value) or not isfinite(error):
             return Estimate(nan, reason="too few people stand behind it")

@@ -47,33 +47,15 @@ MOST_BEYOND = 0.25  # share of a part that may be out of reach of the tests
 
 @dataclass(frozen=True, eq=False)
 class Tilts:
-    """The odds ratios at which stated rates are met.
-
-    Attributes
-    ----------
-    stated
-        The rates.
-    log_ratio
-        Of the untested against the tested at equal features [rates]; NaN where it is not known.
-    influence
-        Of each row on it [rates, n].
-    slope
-        What one more unit of it adds to the prevalence [rates].
-    source
-        Which rate each row falls under [n]; -1: none that could be met.
-    errors
-        Standard error of what is met: of the stated rate, and of people out of reach [rates].
-    reasons
-        Why a ratio cannot be determined, or an empty text [rates].
-    """
+    """The odds ratios of untested against tested people at which stated rates are met."""
 
     stated: tuple[Stated, ...]
-    log_ratio: np.ndarray
-    influence: np.ndarray
-    slope: np.ndarray
-    source: np.ndarray
-    errors: np.ndarray
-    reasons: tuple[str, ...]
+    log_ratio: np.ndarray  # [rates] NaN where it is not known
+    influence: np.ndarray  # [rates, n] of each row on it
+    slope: np.ndarray  # [rates] what one more unit of it adds to the prevalence
+    source: np.ndarray  # [n] which rate each row falls under; -1: none that could be met
+    errors: np.ndarray  # [rates] of what is met: of the stated rate, and of people out of reach
+    reasons: tuple[str, ...]  # [rates] why a ratio cannot be determined, or an empty text
 
     @property
     def met(self) -> frozenset[str]:

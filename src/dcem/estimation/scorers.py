@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import joblib
@@ -30,11 +31,12 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
+from dcem.metrics._inputs import read_score
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import DataWarning, InputError, require_one_of, values_text
+from dcem.table.messages import DataWarning, InputError, notice, require_one_of, values_text
 
 TARGETS = ("tested", "ipw", "dr")
-MEASURES = {"auc": measures.auc, "net-benefit": measures.net_benefit}
+MEASURES = ("auc", "net-benefit")
 KEPT = 16  # held-out sets whose models are kept: a search scores the same ones again and again
 
 
@@ -73,24 +75,19 @@ def scorer(
     return SelectiveScorer(target, measure, threshold, random_state, rates)
 
 
+@dataclass(repr=False, eq=False)
 class SelectiveScorer:
     """Called with a fitted model, rows and labels (NaN where untested); higher is better.
 
     Labels are those that the model was fitted to: the second of its `classes_` is the outcome.
     """
 
-    def __init__(
-        self,
-        target: str,
-        measure: str,
-        threshold: float,
-        random_state: int,
-        rates: Mapping[str, Any],
-    ) -> None:
-        self.target, self.measure = target, measure
-        self.threshold, self.random_state = threshold, random_state
-        self.rates = rates
-        self._known: dict[str, Evaluator] = {}
+    target: str
+    measure: str
+    threshold: float
+    random_state: int
+    rates: Mapping[str, Any]  # stated of the test, and of the outcome
+    _known: dict[str, Evaluator] = field(default_factory=dict)
 
     def __call__(
         self,
@@ -104,19 +101,17 @@ class SelectiveScorer:
     ) -> float:
         """The measure of the model's probabilities on these rows."""
         label = _labels(y, estimator.classes_)
-        score = np.asarray(estimator.predict_proba(X))[:, 1]
+        score = read_score(np.asarray(estimator.predict_proba(X))[:, 1])
         if tested is None and not np.isnan(label).any():
-            warnings.warn(
+            notice(
                 "No label is missing among the rows that are scored, so all of them count as "
                 "tested. If zeros stand where nobody looked, write NaN there, or let `tested` "
-                "reach the scorer (metadata routing).",
-                DataWarning,
-                stacklevel=2,
+                "reach the scorer (metadata routing)."
             )
         evaluator = self._evaluator(X, label, tested, sensitive_features, sample_weight)
         why = evaluator.lacking(self.target)
         if why:
-            warnings.warn(f"No score: {why}.", DataWarning, stacklevel=2)
+            notice(f"No score: {why}.")
             return float("nan")
         masses = evaluator.masses[self.target]
         if self.measure == "auc":

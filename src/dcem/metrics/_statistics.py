@@ -11,6 +11,7 @@ serves as a weight.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
@@ -20,6 +21,7 @@ from dcem.metrics._inputs import Checked, Membership, split_by_code
 from dcem.metrics.calibration import bin_of
 from dcem.metrics.roc import Staircase
 
+_BATCH = 2**19  # weights held at a time: few enough to stay in the processor's cache
 Key = tuple[str, Any]  # name of the metric's function; the group, pair of groups or None
 
 
@@ -45,6 +47,14 @@ class GroupedPeople:
 
     def __len__(self) -> int:
         return len(self.group)
+
+    def resamples(
+        self, rng: np.random.Generator, n_resamples: int, n_rows: int
+    ) -> Iterator[np.ndarray]:
+        """`resample` in batches."""
+        batch = max(1, _BATCH // n_rows)
+        for done in range(0, n_resamples, batch):
+            yield self.resample(rng, min(batch, n_resamples - done))
 
     def resample(self, rng: np.random.Generator, n_resamples: int) -> np.ndarray:
         """How often each person was drawn: [resamples, people]."""
@@ -72,7 +82,8 @@ class Statistics:
         self._groups = groups
         everybody = np.arange(len(rows))
         cells = split_by_code(2 * groups.code + rows.positive, 2 * len(groups.levels))
-        negatives, positives = ([_by_score(rows, cell) for cell in cells[c::2]] for c in (0, 1))
+        cells = [cell[np.argsort(-rows.score[cell])] for cell in cells]
+        negatives, positives = cells[::2], cells[1::2]
         self._positives = [_Weights(rows, people, cell) for cell in positives]
         self._negatives = [_Weights(rows, people, cell) for cell in negatives]
         self._staircases = [
@@ -90,12 +101,9 @@ class Statistics:
                 key: BinnedError(rows, people, members, n_bins) for key, members in parts
             }
 
+    @np.errstate(invalid="ignore", divide="ignore")  # a class may be absent: NaN
     def __call__(self, counts: np.ndarray) -> dict[Key, np.ndarray]:
         """Metrics of ranking, [resamples] each, from the counts [resamples, people]."""
-        with np.errstate(invalid="ignore", divide="ignore"):  # a class may be absent: NaN
-            return self._ranking(counts)
-
-    def _ranking(self, counts: np.ndarray) -> dict[Key, np.ndarray]:
         levels, each = self._groups.levels, range(len(self._groups.levels))
         positives = [cell.cumulative(counts) for cell in self._positives]
         negatives = [cell.cumulative(counts) for cell in self._negatives]
@@ -155,12 +163,12 @@ class BinnedError:
         self._together = _together(chosen.positive[order] - self._score, self._score, self._person)
         self._first = np.flatnonzero(np.diff(bins[order], prepend=-1))
 
+    @np.errstate(invalid="ignore")  # nobody may count: NaN
     def __call__(self, counts: np.ndarray) -> np.ndarray:
         """Predicted minus observed risk [resamples, bins], so that the mean |.| is the error."""
         drawn = counts.take(self._person, axis=1)
         in_bins = np.add.reduceat(drawn * self._excess, self._first, axis=1)
-        with np.errstate(invalid="ignore"):  # nobody may count: NaN
-            return len(self._first) * in_bins / (drawn @ self._weight)[:, None]
+        return len(self._first) * in_bins / (drawn @ self._weight)[:, None]
 
     def by_chance(self, rng: np.random.Generator, n_resamples: int) -> np.ndarray:
         """The same [resamples, bins] of outcomes drawn with the predicted risks: were they right.
@@ -185,7 +193,3 @@ def _together(left: np.ndarray, risk: np.ndarray, person: np.ndarray) -> float:
     spread = np.sqrt(risk * (1 - risk))
     shared, most = (np.sum(np.bincount(code, one) ** 2) - one @ one for one in (left, spread))
     return float(np.clip(shared / most, 0, 1)) if most > 1e-9 else 0.0
-
-
-def _by_score(rows: Checked, members: np.ndarray) -> np.ndarray:
-    return members[np.argsort(-rows.score[members])]

@@ -56,7 +56,6 @@ from dcem.metrics.groups import exact_gaps
 from dcem.table.messages import InputError, formerly, notice
 
 MIN_PEOPLE = 5  # of each class needed: with fewer, resamples miss the class too often
-_BATCH = 2**19  # weights held at a time: few enough to stay in the processor's cache
 _NO_PROBABILITIES = "scores are not probabilities"
 
 
@@ -146,10 +145,8 @@ def bootstrap(
 
     statistics = Statistics(rows, groups, people, n_bins=n_bins, calibration=probabilities)
     observed = statistics(np.ones((1, len(people))))
-    batch = max(1, _BATCH // len(rows))
     drawn: dict[Key, list[np.ndarray]] = {key: [] for key in (*observed, *statistics.calibration)}
-    for done in range(0, n_resamples, batch):
-        counts = people.resample(rng, min(batch, n_resamples - done))
+    for counts in people.resamples(rng, n_resamples, len(rows)):
         for key, values in statistics(counts).items():
             drawn[key].append(values)
         for key, error in statistics.calibration.items():

@@ -38,7 +38,6 @@ from dcem.metrics import absolute
 from dcem.metrics._statistics import GroupedPeople
 
 GRID = (np.arange(200) + 0.5) / 200  # false positive rates at which curves are compared
-_BATCH = 2**19  # weights held at a time: few enough to stay in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -197,13 +196,11 @@ def compare_curves(
     precision = np.array([one.information for one in rankings])
     mean = precision @ curves / precision.sum()
     equal = [one.moved_to(mean) for one in rankings]
-    batch = max(1, _BATCH // sum(len(one.person) for one in rankings))
     own, null = [], []
     steps: list[np.ndarray] = []
     n_people = int(people.of_row.max()) + 1
     pulls = [np.bincount(people.of_row, by[: len(score)], n_people) for *_, by in moved]
-    for done in range(0, n_resamples, batch):
-        counts = people.resample(rng, min(batch, n_resamples - done))
+    for counts in people.resamples(rng, n_resamples, sum(len(one.person) for one in rankings)):
         if pulls:
             steps.append(np.stack([(counts - 1) @ pull for pull in pulls], axis=1))
         own.append(np.stack([one.curves(counts) for one in rankings]))

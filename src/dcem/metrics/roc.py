@@ -63,7 +63,9 @@ def auc_of(rows: Checked) -> float:
     if lacking:
         notice(f"The AUC is not estimable: 'y' has {lacking}. The result is NaN.")
         return float("nan")
-    return area_under(rows)
+    sides = (rows.take(chosen) for chosen in (rows.positive, ~rows.positive))
+    positives, negatives = (rank(side.score, side.weight) for side in sides)
+    return float(roc_treads(positives, negatives).area())
 
 
 def roc_curve(y: Any, score: Any, *, weight: Any = None) -> RocCurve:
@@ -73,13 +75,6 @@ def roc_curve(y: Any, score: Any, *, weight: Any = None) -> RocCurve:
     if lacking:
         notice(f"The ROC curve is not estimable: 'y' has {lacking}. The missing rate is NaN.")
     return corners(rows)
-
-
-def area_under(rows: Checked) -> float:
-    """The AUC of checked rows with both classes."""
-    sides = (rows.take(chosen) for chosen in (rows.positive, ~rows.positive))
-    positives, negatives = (rank(side.score, side.weight) for side in sides)
-    return float(roc_treads(positives, negatives).area())
 
 
 def corners(rows: Checked) -> RocCurve:
