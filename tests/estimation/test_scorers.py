@@ -121,6 +121,20 @@ def test_metadata_reach_the_scorer(world) -> None:
     np.testing.assert_array_equal(*both)
 
 
+def test_weights_and_people_reach_scorer_and_folds(world) -> None:
+    X, y, _ = (column[:600] for column in world)
+    weight, person = np.where(X[:, 1] > 0, 3.0, 1.0), np.arange(600) // 3
+    model, judge, cv = TestedOnly().fit(X, y), scorer("tested-auc"), SelectiveKFold(2)
+    with sklearn.config_context(enable_metadata_routing=True):
+        weighted = scorer("dr-auc")(model, X, y, sample_weight=weight)
+        found = cross_val_score(
+            TestedOnly(), X, y, cv=cv, scoring=judge, params={"groups": person}, error_score="raise"
+        )
+    assert weighted == scorer("dr-auc")(model, X, y, sample_weight=weight)
+    folds = cv.split(X, y, person)
+    assert found.tolist() == [judge(model.fit(X[a], y[a]), X[b], y[b]) for a, b in folds]
+
+
 def test_classes_may_have_names(world) -> None:
     X, y, _ = world
     model = TestedOnly().fit(X, y)

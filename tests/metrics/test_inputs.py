@@ -1,5 +1,7 @@
 """Bad input stops with a message that names the argument, the rows and the remedy."""
 
+from datetime import datetime
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -96,5 +98,8 @@ def test_a_missing_name_in_a_list_is_missing():
     with pytest.warns(DataWarning, match="missing in 2 of 4"):
         found = metrics.group_auc(Y, SCORE, ["a", "a", float("nan"), None])
     assert list(found) == ["(missing)", "a"]
+    dates = np.array(["2020-01-01", "2020-01-01", "NaT", "NaT"], "datetime64[ns]")
+    with pytest.warns(DataWarning, match="missing in 2 of 4"):
+        assert list(metrics.group_auc(Y, SCORE, dates)) == [datetime(2020, 1, 1), "(missing)"]
     with pytest.raises(InputError, match="'id' is missing"):
         metrics.bootstrap(Y, SCORE, id=["u", "u", "v", float("nan")])

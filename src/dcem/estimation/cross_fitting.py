@@ -12,6 +12,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
+from sklearn import config_context
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
@@ -243,7 +244,8 @@ def fit_copy(model: Any, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> An
     if np.ptp(weight) > 0:
         last = model.steps[-1][0] + "__" if hasattr(model, "steps") else ""
         weighted = {f"{last}sample_weight": weight / weight.mean()}
-    return clone(model).fit(X, y, **weighted)
+    with config_context(enable_metadata_routing=False):  # or a pipeline would refuse the weights
+        return clone(model).fit(X, y, **weighted)
 
 
 class Constant:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
+from sklearn.utils.metadata_routing import MetadataRequest
 
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError, rows_text
@@ -152,6 +153,12 @@ class SelectiveKFold:
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """How many folds there are."""
         return self.n_splits
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """That `groups` is wanted, where scikit-learn routes metadata."""
+        request = MetadataRequest(owner=self)
+        request.split.add_request(param="groups", alias=True)
+        return request
 
     def split(
         self, X: Any, y: Any = None, groups: Any = None

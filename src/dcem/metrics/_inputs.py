@@ -130,6 +130,8 @@ def read_identifiers(identifier: Any, rows: Checked) -> np.ndarray:
 
 def _factorize(values: np.ndarray) -> tuple[np.ndarray, list[Label]]:
     """Codes into the sorted distinct values; all missing ones become `MISSING_LEVEL`."""
+    if values.dtype.kind == "M":  # Python has no dates of nanoseconds: they would be numbers
+        values = values.astype("datetime64[us]")
     if values.dtype.kind not in "OUST":
         found, code = np.unique(values, return_inverse=True)
         levels = found.tolist()
