@@ -51,6 +51,8 @@ def test_decisions_are_written_printed_and_recorded(tmp_path, inside) -> None:
     limits = inside("predict", "m", "a.csv", "--out", "b.csv", "--bounds", "2", cwd=tmp_path)
     assert limits.returncode == 0, limits.stderr
     pd.DataFrame({"x": [99.0]}).to_csv(tmp_path / "one.csv", index=False)
+    none = inside("predict", "m", "one.csv", "--out", "0.csv", "--capacity", "0.5", cwd=tmp_path)
+    assert "inf" not in none.stdout  # half of one is nobody, and no score is the least
     lone = inside("predict", "m", "one.csv", "--out", "1.csv", "--words", "credit", cwd=tmp_path)
     said = " ".join(lone.stdout.split())
     assert "Scored 1 row in" in said

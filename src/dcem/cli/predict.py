@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Sequence
+from math import isinf
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -158,9 +159,9 @@ def show_decisions(decisions: Any, score: str, console: Any) -> None:
     some = f"{flagged} of {decisions.rows:,} rows"
     if isinstance(flagged, int):
         some = f"{flagged:,} of {decisions.rows:,} rows ({percent(flagged / decisions.rows)})"
-    console.print(
-        f"\nFlagged{by}: {some}, those with a {score} of at least {decisions.threshold:.3g}."
-    )
+    if not isinf(decisions.threshold):  # where nobody is flagged, no score is
+        some += f", those with a {score} of at least {decisions.threshold:.3g}"
+    console.print(f"\nFlagged{by}: {some}.")
     if decisions.tied:
         console.print(
             f"{decisions.tied:,} more rows have that same {score}; there was no room for them, and "

@@ -34,8 +34,7 @@ def to_html(document: doc.Document, words: str = "general") -> str:
 
 def for_notebook(document: doc.Document) -> str:
     """The answer and the findings, in a frame of their own: a notebook keeps its style."""
-    short = replace(document, sections=())
-    page = escape(to_html(short), quote=True)
+    page = escape(to_html(replace(document, sections=())), quote=True)
     style = f"width:100%;height:{NOTEBOOK_HEIGHT};border:0"
     return f'<iframe title="{escape(document.title)}" style="{style}" srcdoc="{page}"></iframe>'
 
