@@ -53,6 +53,8 @@ def test_percent_has_a_decimal_unless_it_is_a_whole_number() -> None:
     assert text.percent(0.0003) == "<0.1 %"
     assert text.percent(0.0007) == "0.1 %"
     assert text.percent(1) == "100 %"
+    assert text.percent(0.9996) == ">99.9 %"
+    assert text.percent(0.9994) == "99.9 %"
     assert text.percent(1 / 3, 1) == "33.3 %"
     assert text.percent(-0.00001, 1) == "0.0 %"
     assert text.percent(nan) == "–"

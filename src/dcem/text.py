@@ -49,6 +49,8 @@ def percent(share: float, digits: int | None = None) -> str:
         return f"{decimal(100 * share, digits)} %"
     if 0 < share < 0.0005:
         return "<0.1 %"  # little, but not nothing
+    if 0.9995 < share < 1 - 1e-11:
+        return ">99.9 %"  # nearly, but not all
     whole = abs(100 * share - round(100 * share)) < 1e-9
     return f"{decimal(100 * share, 0 if whole else 1)} %"
 

@@ -103,6 +103,33 @@ def test_all_rows_tell_more_than_a_part(folder, learner, tmp_path) -> None:
     assert f"all {N:,} rows" in (tmp_path / "model" / "MODEL_CARD.md").read_text()
 
 
+def test_a_penalty_chosen_on_few_rows_weighs_no_more_on_many() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 3))
+    y = (rng.random(20_000) < expit(X[:, 0])).astype(float)
+
+    def batches(*, features=True):
+        yield Batch(X, y, np.ones((1, len(y))), np.zeros(len(y)))
+
+    first = Sample(X[:60], y[:60], np.ones(60))
+    (made,) = Linear.of_batches([0], first, first, batches)
+    (shrunk,) = Linear.of_batches([0], first, Sample(X[:9], 1 - y[:9], np.ones(9)), batches)
+    assert shrunk.penalty == 1.0  # by held-out rows of which nothing can be learnt
+    for model in (made, shrunk):
+        assert np.abs(expit(model.predict_logit(X)) - expit(X[:, 0])).mean() < 0.01
+
+
+def test_a_wrong_weight_is_named_by_its_row(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("dcem.scoring.all_rows.BATCH", 1000)
+    frame = people().assign(weight=1.0)
+    frame.to_parquet(tmp_path / "a.parquet")
+    part = read(tmp_path / "a.parquet", sample_rows=600)
+    row = next(row for row in range(5000, N) if row not in part.draw.rows)
+    frame.assign(weight=np.where(frame.index == row, -1.0, 1.0)).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=rf"1 of 1,000 rows \(first: {row}\)"):
+        fit_all_rows(tmp_path / "a.parquet", part, "y-obs", learner="linear", n_members=1)
+
+
 def test_results_do_not_depend_on_batches_and_threads(folder, monkeypatch) -> None:
     part = read(folder, sample_rows=2000)
     made = fit_all_rows(folder, part, "tested-only", learner="boost", n_members=1)

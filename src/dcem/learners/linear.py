@@ -88,15 +88,16 @@ class Linear(LearnerBase):
         """Models of rows that are not in memory, one for each seed and row of the weights.
 
         A model of the `sample` gives scales, the penalty and a start; Newton's method goes on from
-        there, a pass over all rows for each step.
+        there, a pass over all rows for each step. Of more rows, each adds less to the penalty.
         """
         first = cls(seeds[0]).fit(sample, held)
         one = np.append(first.coefficients, first.intercept)
-        penalty = np.append(np.full(len(one) - 1, getattr(first, "penalty", PENALTY)), 0.0)
+        in_all = len(sample.counted().y) * getattr(first, "penalty", PENALTY)
         lines = np.tile(one, (len(seeds), 1))  # [members, inputs + 1]
         kept, lowest = lines.copy(), np.full(len(lines), np.inf)
         for _ in range(MOST_PASSES):
-            loss, slope, curvature = _expansion(first, lines, batches)
+            loss, slope, curvature, n_rows = _expansion(first, lines, batches)
+            penalty = np.append(np.full(len(one) - 1, in_all / n_rows), 0.0)
             loss += 0.5 * lines**2 @ penalty
             steps = np.zeros_like(lines)
             for m, line in enumerate(lines):
@@ -168,13 +169,14 @@ class Linear(LearnerBase):
 
 def _expansion(
     scaled: Linear, lines: np.ndarray, batches: BatchSource
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean loss `[M]`, its gradient `[M, p]` and curvature `[M, p, p]` at M lines, in one pass."""
-    n_members, p = lines.shape
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Mean loss `[M]`, its gradient `[M, p]` and curvature `[M, p, p]` at M lines; how many rows."""
+    (n_members, p), n_rows = lines.shape, 0
     loss, total = np.zeros(n_members), np.zeros(n_members)
     slope, curvature = np.zeros((n_members, p)), np.zeros((n_members, p, p))
     for batch in batches():
         rows = np.column_stack([scaled._inputs(batch.X), np.ones(len(batch.y))])
+        n_rows += len(rows)
         for m, weight in enumerate(batch.weight):
             z = rows @ lines[m]
             risk = expit(z)
@@ -183,4 +185,4 @@ def _expansion(
             root = rows * np.sqrt(weight * risk * (1 - risk))[:, None]
             curvature[m] += root.T @ root
             total[m] += weight.sum()
-    return loss / total, slope / total[:, None], curvature / total[:, None, None]
+    return loss / total, slope / total[:, None], curvature / total[:, None, None], n_rows

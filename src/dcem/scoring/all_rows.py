@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from dcem.learners.learner import Batch
@@ -31,7 +32,7 @@ from dcem.table.addresses import located
 from dcem.table.checks import check_weight
 from dcem.table.disclosure import few_people
 from dcem.table.drawing import Draw, hashed, numbers_of
-from dcem.table.messages import DataWarning, InputError, formerly
+from dcem.table.messages import POSITION, DataWarning, InputError, formerly
 from dcem.table.outcome import labels_of
 from dcem.table.values import numbers
 
@@ -145,8 +146,10 @@ class AllRows:
         number = numbers_of(batch, roles.id, draw.seed, start)
         tested, weight = ~np.isnan(y), np.ones(len(y))
         if roles.weight is not None:
-            given = numbers(batch.column(roles.weight), roles.missing_in(roles.weight))
-            weight = check_weight(np.append(given, 1.0), roles.weight)[:-1]  # a batch may hold 0s
+            weight = numbers(batch.column(roles.weight), roles.missing_in(roles.weight))
+            if weight.any():  # all of a batch may be 0
+                place = pd.RangeIndex(start, start + len(y), name=POSITION)
+                weight = check_weight(weight, roles.weight, labels=place)
         lesson = self.data.estimator._lesson(
             {"y": np.nan_to_num(y), "tested": tested, "weight": weight}, self.data.n_groups
         )

@@ -10,7 +10,10 @@ Three things make a test worth more, each measured between 0 and 1 and counted a
 
 They are added up, and `allocate` turns them into probabilities with a floor for every person and
 every group. The estimand they are made for: with the probability of each person recorded, later
-results weighted by its inverse represent everybody who was untested.
+results weighted by its inverse represent everybody who was untested. How many positives they will
+find, the sum of probability times risk, is known as well as the risks are: in 72 simulated tables
+with 2 to 35 positive tests before, it was from a seventh to 2.8 times the truth, and 1.3 times on
+average.
 """
 
 from __future__ import annotations
