@@ -7,8 +7,9 @@ import lightgbm
 import numpy as np
 import pytest
 from scipy.special import expit
-from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from dcem.learners import LEARNERS, Sample, dump_learner, load_learner, make_learner
 from dcem.learners.boost import SmallTreesScorer
@@ -313,6 +314,18 @@ def test_a_classifier_of_others_is_cloned_and_not_written(rows):
         make_learner(object(), 0)
     with pytest.raises(InputError, match="Did you mean 'boost'"):
         make_learner("bost", 0)
+
+
+def test_a_pipeline_gets_weights_and_seeds(rows):
+    X, y, weight = (part[:N] for part in rows)
+    sample = Sample(np.nan_to_num(X), y, np.where(X[:, 2] > 0, 20.0, 1.0))
+    for model in (LogisticRegression(), RandomForestClassifier(5)):
+        plain, piped, again = (
+            make_learner(one, 3).fit(sample).predict_logit(sample.X)
+            for one in (model, make_pipeline(model), make_pipeline(model))
+        )
+        assert np.array_equal(piped, plain)
+        assert np.array_equal(piped, again)
 
 
 def test_a_column_in_which_few_people_differ_tells_nothing():

@@ -158,27 +158,31 @@ class Foreign(LearnerBase):
                 f"with predict_proba; got {model!r}."
             )
         from sklearn.base import clone
+        from sklearn.pipeline import Pipeline
         from sklearn.utils import get_tags
         from sklearn.utils.validation import has_fit_parameter
 
         self.model = clone(model)
-        self.takes_weights = has_fit_parameter(model, "sample_weight")
+        step, last = model.steps[-1] if isinstance(model, Pipeline) else ("", model)
+        takes_weights = has_fit_parameter(last, "sample_weight")
+        self.weights_as = f"{step}__sample_weight".removeprefix("__") if takes_weights else ""
         self.takes_gaps = get_tags(model).input_tags.allow_nan
 
     def _learn(self, sample: Sample, held: Sample | None) -> None:
         """How it chooses is its own affair: it gets no rows held out."""
         X, y, weight, *_ = sample
         self.constant: float | None = None
-        if "random_state" in self.model.get_params() and self.model.random_state is None:
-            self.model.set_params(random_state=self.seed % 2**32)
+        unset = [name for name, value in self.model.get_params().items() if value is None]
+        seeded = [name for name in unset if name.split("__")[-1] == "random_state"]
+        self.model.set_params(**dict.fromkeys(seeded, self.seed % 2**32))
         evidence = sample.evidence
         if evidence is not None:
             self._learn_truth(X, weight, evidence, sample.base_rate)
             return
         given: dict[str, Any] = {}
         if np.ptp(weight) > 0:
-            if self.takes_weights:
-                given["sample_weight"] = weight
+            if self.weights_as:
+                given[self.weights_as] = weight
             else:
                 notice(
                     f"The learner {type(self.model).__name__} takes no sample_weight: rows count "
@@ -190,7 +194,7 @@ class Foreign(LearnerBase):
         self, X: np.ndarray, weight: np.ndarray, evidence: np.ndarray, base: float
     ) -> None:
         """Behind results of an imperfect test: each row as both, by how likely either is."""
-        if not self.takes_weights:
+        if not self.weights_as:
             raise InputError(
                 f"The learner {type(self.model).__name__} takes no sample_weight, which learning "
                 "from an imperfect test needs. Choose linear, boost, forest or network."
@@ -200,7 +204,8 @@ class Foreign(LearnerBase):
         z = np.full(len(rows), base)
         for _ in range(ROUNDS):
             q = expit(z + evidence)
-            self.model.fit(both, label, sample_weight=np.append(weight * q, weight * (1 - q)))
+            counts = np.append(weight * q, weight * (1 - q))
+            self.model.fit(both, label, **{self.weights_as: counts})
             z = self.predict_logit(X)
 
     def _say(self, value: float) -> None:

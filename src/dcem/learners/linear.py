@@ -170,7 +170,7 @@ class Linear(LearnerBase):
 def _expansion(
     scaled: Linear, lines: np.ndarray, batches: BatchSource
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """Mean loss `[M]`, its gradient `[M, p]` and curvature `[M, p, p]` at M lines; how many rows."""
+    """Mean loss `[M]`, gradient `[M, p]` and curvature `[M, p, p]` at M lines; how many rows."""
     (n_members, p), n_rows = lines.shape, 0
     loss, total = np.zeros(n_members), np.zeros(n_members)
     slope, curvature = np.zeros((n_members, p)), np.zeros((n_members, p, p))
