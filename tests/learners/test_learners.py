@@ -317,7 +317,7 @@ def test_a_classifier_of_others_is_cloned_and_not_written(rows):
 
 
 def test_a_pipeline_gets_weights_and_seeds(rows):
-    X, y, weight = (part[:N] for part in rows)
+    X, y = (part[:N] for part in rows[:2])
     sample = Sample(np.nan_to_num(X), y, np.where(X[:, 2] > 0, 20.0, 1.0))
     for model in (LogisticRegression(), RandomForestClassifier(5)):
         plain, piped, again = (
