@@ -175,9 +175,8 @@ class Foreign(LearnerBase):
         unset = [name for name, value in self.model.get_params().items() if value is None]
         seeded = [name for name in unset if name.split("__")[-1] == "random_state"]
         self.model.set_params(**dict.fromkeys(seeded, self.seed % 2**32))
-        evidence = sample.evidence
-        if evidence is not None:
-            self._learn_truth(X, weight, evidence, sample.base_rate)
+        if sample.rates is not None:
+            self._learn_truth(sample)
             return
         given: dict[str, Any] = {}
         if np.ptp(weight) > 0:
@@ -190,23 +189,21 @@ class Foreign(LearnerBase):
                 )
         self.model.fit(self._rows(X), y.astype(int), **given)
 
-    def _learn_truth(
-        self, X: np.ndarray, weight: np.ndarray, evidence: np.ndarray, base: float
-    ) -> None:
+    def _learn_truth(self, sample: Sample) -> None:
         """Behind results of an imperfect test: each row as both, by how likely either is."""
         if not self.weights_as:
             raise InputError(
                 f"The learner {type(self.model).__name__} takes no sample_weight, which learning "
                 "from an imperfect test needs. Choose linear, boost, forest or network."
             )
-        rows = self._rows(X)
+        rows, weight = self._rows(sample.X), sample.weight
         both, label = np.concatenate([rows, rows]), np.repeat([1, 0], len(rows))
-        z = np.full(len(rows), base)
+        z = np.full(len(rows), sample.base_rate)
         for _ in range(ROUNDS):
-            q = expit(z + evidence)
+            q = expit(z + sample.evidence)
             counts = np.append(weight * q, weight * (1 - q))
             self.model.fit(both, label, **{self.weights_as: counts})
-            z = self.predict_logit(X)
+            z = self.predict_logit(sample.X)
 
     def _say(self, value: float) -> None:
         self.constant = value

@@ -23,9 +23,7 @@ SMALL_STEP = 1e-5  # of a coefficient of a standardised feature
 
 def _behind_results(rows: np.ndarray, sample: Sample, penalty: float) -> tuple[np.ndarray, float]:
     """Coefficients and intercept of the truth behind results of an imperfect test."""
-    of_results, share = sample.evidence, sample.weight / sample.weight.sum()
-    assert of_results is not None
-    evidence: np.ndarray = of_results
+    evidence, share = np.asarray(sample.evidence), sample.weight / sample.weight.sum()
 
     def loss(at: np.ndarray) -> tuple[float, np.ndarray]:
         z = rows @ at[1:] + at[0]

@@ -72,32 +72,25 @@ class Smooth(Linear):
 
     def _choose(self, rows: Sample, held: Sample, basis: np.ndarray | None) -> np.ndarray:
         """Set the width, then the penalty; the coefficients of some rows to begin with."""
-        found, columns = {}, {}
-        for width in WIDTHS:
-            design = Design(rows.X, self.centers, width, basis)
-            columns[width] = design.columns, design(held.X)
-            found[width, PENALTY] = self._tried(*columns[width], rows, held, PENALTY, None)
+        found: dict[tuple[float, float], tuple[float, np.ndarray]] = {}
+        columns: dict[float, tuple[np.ndarray, np.ndarray]] = {}
+
+        def tried(penalty: float, start: np.ndarray | None) -> tuple[float, np.ndarray]:
+            """The loss on held-out rows, and the coefficients."""
+            at = _newton(columns[self.width][0], rows, penalty, self.squared, start)
+            return self._loss(columns[self.width][1] @ at, held), at
+
+        for self.width in WIDTHS:
+            design = Design(rows.X, self.centers, self.width, basis)
+            columns[self.width] = design.columns, design(held.X)
+            found[self.width, PENALTY] = tried(PENALTY, None)
         self.width = min(found, key=lambda tried: found[tried][0])[0]
         start = found[self.width, PENALTY][1]
         for penalty in PENALTIES:
-            made = self._tried(*columns[self.width], rows, held, penalty, start)
-            found[self.width, penalty] = made
-            start = made[1]
+            found[self.width, penalty] = tried(penalty, start)
+            start = found[self.width, penalty][1]
         self.penalty = min(PENALTIES, key=lambda penalty: found[self.width, penalty][0])
         return found[self.width, self.penalty][1]
-
-    def _tried(
-        self,
-        columns: np.ndarray,
-        columns_held: np.ndarray,
-        rows: Sample,
-        held: Sample,
-        penalty: float,
-        start: np.ndarray | None,
-    ) -> tuple[float, np.ndarray]:
-        """The loss on held-out rows, and the coefficients."""
-        at = _newton(columns, rows, penalty, self.squared, start)
-        return self._loss(columns_held @ at, held), at
 
     def _say(self, value: float) -> None:
         super()._say(value)

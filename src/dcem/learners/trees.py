@@ -19,24 +19,15 @@ import numpy as np
 from dcem.learners.learner import LearnerBase
 from dcem.learners.preprocess import Preprocessor
 
-KINDS = {
-    "leaves": np.int32,
-    "feature": np.int32,
-    "threshold": np.float64,
-    "decision": np.int8,
-    "left": np.int32,
-    "right": np.int32,
-    "value": np.float64,
-}
-# What LightGBM calls them in its text format.
-WORDS = {
-    "leaves": "num_leaves",
-    "feature": "split_feature",
-    "threshold": "threshold",
-    "decision": "decision_type",
-    "left": "left_child",
-    "right": "right_child",
-    "value": "leaf_value",
+# What the arrays hold, and what LightGBM calls them in its text format.
+KINDS: dict[str, tuple[Any, str]] = {
+    "leaves": (np.int32, "num_leaves"),
+    "feature": (np.int32, "split_feature"),
+    "threshold": (np.float64, "threshold"),
+    "decision": (np.int8, "decision_type"),
+    "left": (np.int32, "left_child"),
+    "right": (np.int32, "right_child"),
+    "value": (np.float64, "leaf_value"),
 }
 SPLITS = ("feature", "threshold", "decision", "left", "right")  # one number for each split
 # Which way a missing value goes. LightGBM's codes: 2 left by default, 8 NaN counts as missing.
@@ -67,10 +58,10 @@ class Trees:
 
     def check(self, n_features: int) -> None:
         """ValueError unless these are trees over so many features."""
-        for field in fields(self):
-            array = getattr(self, field.name)
-            if array.ndim != 1 or array.dtype != KINDS[field.name]:
-                raise ValueError(f"{field.name} of the trees is not a row of {KINDS[field.name]}")
+        for name, (kind, _) in KINDS.items():
+            array = getattr(self, name)
+            if array.ndim != 1 or array.dtype != kind:
+                raise ValueError(f"{name} of the trees is not a row of {kind}")
         splits = int(self.leaves.sum(dtype=np.int64)) - len(self.leaves)
         if (self.leaves < 1).any() or len(self.value) != splits + len(self.leaves):
             raise ValueError("the leaves of the trees do not add up")
@@ -121,7 +112,7 @@ class Trees:
             written = {name: getattr(self, name)[own] for name in SPLITS if n_leaves > 1}
             written["value"] = self.value[leaf : leaf + n_leaves]
             for name, values in written.items():
-                lines.append(f"{WORDS[name]}={' '.join(map(repr, values.tolist()))}")
+                lines.append(f"{KINDS[name][1]}={' '.join(map(repr, values.tolist()))}")
             lines += ["shrinkage=1", "", ""]
             leaf += n_leaves
         return "\n".join([*lines, "end of trees", ""])
@@ -146,7 +137,7 @@ class Trees:
     def from_text(cls, text: str) -> Trees:
         """From what LightGBM writes of a model without categories."""
         found: dict[str, list[np.ndarray]] = {name: [] for name in KINDS}
-        names = {word: name for name, word in WORDS.items()}
+        names = {word: name for name, (_, word) in KINDS.items()}
         for line in text.partition("end of trees")[0].splitlines():
             key, _, values = line.partition("=")
             if key in names and values:
@@ -177,7 +168,7 @@ class Trees:
     def _joined(cls, found: Mapping[str, Sequence[np.ndarray]]) -> Trees:
         return cls(
             **{
-                name: np.concatenate([*parts, np.zeros(0)]).astype(KINDS[name])
+                name: np.concatenate([*parts, np.zeros(0)]).astype(KINDS[name][0])
                 for name, parts in found.items()
             }
         )

@@ -28,7 +28,7 @@ from dcem.extras import extra_needed
 from dcem.files import whole_file
 from dcem.saving.onnx_graph import DOUBLE, INPUT, Graph, enters_as_text
 from dcem.table.encoder import Encoder
-from dcem.table.messages import DataWarning, InputError
+from dcem.table.messages import InputError
 
 if TYPE_CHECKING:
     from dcem.methods.base import SelectiveClassifier
@@ -89,8 +89,8 @@ def export_onnx(
                 rows = encoder.transform(rows)
         exported = session.run([OUTPUT], given)[0]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # the rows were made to be odd
-            ours = estimator.predict_proba(_with_names(estimator, rows))
+            warnings.simplefilter("ignore")  # the rows were made to be odd, and have no names
+            ours = estimator.predict_proba(rows)
         off = float(np.abs(exported - ours).max())
         if not off <= TOLERANCE:
             raise RuntimeError(
@@ -138,13 +138,6 @@ def _raw_probes(
         given[one.name] = cells[:, None]
         at += len(one.features)
     return given, pa.table(columns).to_pandas()
-
-
-def _with_names(estimator: SelectiveClassifier, rows: Any) -> Any:
-    names = getattr(estimator, "feature_names_in_", None)
-    if isinstance(rows, pd.DataFrame) or names is None:
-        return rows
-    return pd.DataFrame(rows, columns=names)
 
 
 def _properties(estimator: SelectiveClassifier, encoder: Encoder | None) -> dict[str, str]:

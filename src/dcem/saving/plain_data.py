@@ -78,8 +78,6 @@ class Packer:
         return fitted
 
     def _value(self, value: Any, place: str) -> Any:
-        if isinstance(value, list) and value and _is_model(value[0]):
-            return [self._value(item, f"{place}.{i}") for i, item in enumerate(value)]
         if isinstance(value, SelectiveClassifier):
             return {"$estimator": self.estimator(value, f"{place}.")}
         if hasattr(value, "architecture"):
@@ -89,8 +87,10 @@ class Packer:
             name, arrays = learners.dump_learner(value)
             self._put(place, arrays)
             return {"$learner": name, "n_features": value.n_features, "arrays": sorted(arrays)}
-        if isinstance(value, list) and value and isinstance(value[0], BaseEstimator):
-            value = value[0]
+        if isinstance(value, list):
+            items = [self._value(item, f"{place}.{i}") for i, item in enumerate(value)]
+            left_out = bool(items) and isinstance(items[0], dict) and "$left_out" in items[0]
+            return items[0] if left_out else items  # of several such models one tells enough
         return encode_value(value)
 
     def _put(self, place: str, arrays: Mapping[str, np.ndarray]) -> None:
@@ -108,14 +108,6 @@ class Packer:
             except TypeError as error:
                 raise TypeError(f"{name} cannot be saved: {error}") from None
         return plain
-
-
-def _is_model(value: Any) -> bool:
-    return (
-        isinstance(value, SelectiveClassifier)
-        or hasattr(value, "architecture")
-        or hasattr(value, "predict_logit")
-    )
 
 
 class Unpacker:

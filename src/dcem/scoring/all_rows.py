@@ -148,8 +148,8 @@ class AllRows:
         if roles.weight is not None:
             weight = numbers(batch.column(roles.weight), roles.missing_in(roles.weight))
             if weight.any():  # all of a batch may be 0
-                place = pd.RangeIndex(start, start + len(y), name=POSITION)
-                weight = check_weight(weight, roles.weight, labels=place)
+                labels = pd.RangeIndex(start, start + len(y), name=POSITION)
+                weight = check_weight(weight, roles.weight, labels=labels)
         lesson = self.data.estimator._lesson(
             {"y": np.nan_to_num(y), "tested": tested, "weight": weight}, self.data.n_groups
         )
