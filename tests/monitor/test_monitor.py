@@ -199,6 +199,25 @@ def test_shares_do_not_tell_how_many_people_the_smallest_bin_holds():
         assert told in [shares(of_a, rare) for of_a in range(215, 231)]
 
 
+@pytest.mark.filterwarnings("ignore::dcem.DataWarning")
+def test_the_share_that_is_told_is_the_one_there_was():
+    """Not the one that is expected of a level that chance may have made frequent."""
+    rng = np.random.default_rng(0)
+    old, new = (
+        table(1500, seed).assign(site=rng.choice([f"s{i}" for i in range(30)], 1500))
+        for seed in (0, 1)
+    )
+    read = read_table(old, ROLES)
+    made = TableModel(
+        make("tested-only:linear").fit_problem(read.problem),
+        *(read.encoder, read.roles, read.source),
+    ).explained(read)
+    found = monitor_model(made, read_table(new, made.roles_of_new, encoder=made.encoder))
+    site = next(one for one in found.columns if one.column == "site")
+    bins = next(one for one in made.baseline.columns if one.column == "site")
+    assert site.then == bins.share[bins.names.index(site.bin)]
+
+
 def test_a_model_that_remembers_nothing_is_refused(model):
     new = read_table(table(300, 1), model.roles_of_new, encoder=model.encoder)
     with pytest.raises(InputError, match="Fit it again"):

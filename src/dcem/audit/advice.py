@@ -23,15 +23,11 @@ RANDOM = 0.55  # an AUC of the testing model up to which testing is about random
 def with_conclusions(audit: Audit) -> Audit:
     """The audit with its findings, its checklist and its advice."""
     audit = replace(audit, findings=all_findings(audit))
-    return replace(audit, assumptions=check_assumptions(audit), methods=advise_methods(audit))
-
-
-def check_assumptions(audit: Audit) -> tuple[Assumption, ...]:
-    """Everything that has to hold, and what the data say of it."""
-    return tuple(_assumptions(audit))
+    return replace(audit, assumptions=tuple(_assumptions(audit)), methods=advise_methods(audit))
 
 
 def _assumptions(audit: Audit) -> Iterator[Assumption]:
+    """Everything that has to hold, and what the data say of it."""
     b, c = audit.prevalence_sensitivity, audit.performance_sensitivity
     conclusions = [
         f"“{found.breakdown.conclusion}” {stands(found.breakdown)}"

@@ -97,14 +97,8 @@ def audit_found(
     problem
         The table, made with `positives_only`. Groups are compared with its `reference_group`, or
         with the largest in which enough positives were found.
-    sources
-        The raw column of each feature, where several features come from one column.
-    suspicious
-        Raw columns that may have been recorded after somebody was found, and why.
-    learners, max_rows
-        Of the flexible models, as for `audit_labels`.
-    random_state
-        Seed of folds and subsamples.
+    sources, suspicious, learners, max_rows, random_state
+        As for `audit_labels`; the learners are those of the flexible models.
     progress
         Called with a few words before each step (`found_steps` lists them).
     """
@@ -126,6 +120,7 @@ def audit_found(
         nuisances = fit_nuisances(problem, fold, rng, groups=True, outcomes=False, **models)
     progress(ESTIMATING)
     test = problem.imperfect_test
+    stated = [one.words for one in test.stated if one.rate == SENSITIVITY] if test else []
     study = _Study(problem, people, fold, model, predicted, nuisances)
     groups = study.groups()
     if test is not None:
@@ -153,7 +148,7 @@ def audit_found(
             random_state,
         ),
         suspicious=dict(suspicious or {}),
-        stated_rates="" if test is None else stated_words(test),
+        stated_rates=", ".join(stated),
         at_odds={} if test is None else study.at_odds(test),
     )
     return conclude_found(replace(found, methods=advise_found(found)))
@@ -180,11 +175,6 @@ def _reference(problem: SelectiveLabels, people: People) -> int:
     sizes = np.bincount(problem.group, minlength=problem.n_groups)
     codes = [code for code in range(problem.n_groups) if _enough(problem, people, code)]
     return max(codes or range(problem.n_groups), key=lambda code: int(sizes[code]))
-
-
-def stated_words(test: ImperfectTest) -> str:
-    """The stated rates of being found, in words."""
-    return ", ".join(one.words for one in test.stated if one.rate == SENSITIVITY)
 
 
 def _at_stated(problem: SelectiveLabels, groups: Sequence[FoundGroup]) -> tuple[FoundGroup, ...]:

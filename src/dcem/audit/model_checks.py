@@ -90,18 +90,7 @@ def left_over(
 ) -> Estimate:
     """Share of the variance of `residual` [n] that trees predict from `X` [n, d], out of fold.
 
-    Parameters
-    ----------
-    X
-        What the model saw.
-    residual
-        Seen minus predicted; NaN for rows that are not asked.
-    fold
-        The fold of each row [n]; a person's rows in one fold.
-    people
-        Of the rows.
-    rng
-        Draws the rows of large tables.
+    `X` is what the model saw, `residual` what it left, NaN for rows that are not asked.
     """
     import lightgbm
 

@@ -103,14 +103,13 @@ NOT_RISK = (
 )
 # Key -> what is said of several groups at once, and after their numbers.
 OF_SEVERAL_GROUPS = {
-    "tested-less": (
-        "{groups} are tested less often than {others} with the same features",
-        "Recorded features do not explain the differences; something unrecorded might.",
-    ),
-    "tested-more": (
-        "{groups} are tested more often than {others} with the same features",
-        "Recorded features do not explain the differences; something unrecorded might.",
-    ),
+    **{
+        f"tested-{how}": (
+            f"{{groups}} are tested {how} often than {{others}} with the same features",
+            "Recorded features do not explain the differences; something unrecorded might.",
+        )
+        for how in ("less", "more")
+    },
     "small-difference": (
         "Small differences in testing at equal features: {groups}",
         "They are beyond chance, but too small to be counted as disparities.",
@@ -123,24 +122,19 @@ OF_SEVERAL_GROUPS = {
         "At equal testing probability, tests are positive more or less often in {groups}",
         f"This is nearer to a comparison at the margin than the plain rates. {NOT_RISK}",
     ),
-    "higher-bar": (
-        "Tested less and positive more often: the signs point to a higher bar for {groups}",
-        f"Differences in positive tests at equal testing probability. {NOT_RISK}",
-    ),
-    "stricter-bar": (
-        "Tested less and positive less often, where testing prefers low risk: the signs point to a "
-        "stricter bar in {groups}",
-        f"Differences in positive tests at equal testing probability. {NOT_RISK}",
-    ),
-    "laxer-bar": (
-        "Tested more and positive more often, where testing prefers low risk: the signs point to a "
-        "laxer bar in {groups}",
-        f"Differences in positive tests at equal testing probability. {NOT_RISK}",
-    ),
-    "lower-bar": (
-        "Tested more and positive less often: the signs point to a lower bar for {groups}",
-        f"Differences in positive tests at equal testing probability. {NOT_RISK}",
-    ),
+    **{
+        f"{bar}-bar": (
+            f"Tested {tested} and positive {positive} often{where}: the signs point to a {bar} bar "
+            "for {groups}",
+            f"Differences in positive tests at equal testing probability. {NOT_RISK}",
+        )
+        for bar, tested, positive, where in (
+            ("higher", "less", "more", ""),
+            ("lower", "more", "less", ""),
+            ("stricter", "less", "less", ", where testing prefers low risk"),
+            ("laxer", "more", "more", ", where testing prefers low risk"),
+        )
+    },
 }
 
 

@@ -19,9 +19,9 @@ from dcem.audit.model_checks import calibrate, models_leave
 from dcem.audit.over_time import EARLIER, PERIOD, over_time
 from dcem.audit.performance import performance_sensitivity
 from dcem.audit.prevalence import hidden_gap, preference, prevalences, tests_needed
-from dcem.audit.results import Audit, GroupCounts
+from dcem.audit.results import Audit, GroupCounts, RiskCurve
 from dcem.audit.sensitivity import prevalence_sensitivity
-from dcem.audit.testing import missing_by_testing, risk_curves, testing_rates
+from dcem.audit.testing import missing_by_testing, testing_rates
 from dcem.audit.unmeasured import testing_sensitivity
 from dcem.audit.yields import yields
 from dcem.estimation.bounds import check_strength
@@ -38,7 +38,7 @@ from dcem.estimation.influence import FEWEST_PEOPLE, People
 from dcem.estimation.nuisance_learners import candidate_models
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
 from dcem.estimation.outcomes import true_risk
-from dcem.estimation.overlap import BIN_EDGES
+from dcem.estimation.overlap import BIN_EDGES, rates_by_score
 from dcem.estimation.results import EVERYBODY
 from dcem.table.disclosure import few_people
 from dcem.table.found import require_record
@@ -159,6 +159,7 @@ def audit_labels(
         f"cross-fitted on {n_folds} parts of the people, each fitted to at most {max_rows:,} "
         "rows; every row predicted by a model that has not seen its person"
     )
+    by_risk = rates_by_score(problem, people, risk, 10) if varies and enough else {}
     said_to_drive = zip(problem.feature_names, sources, strict=True)
     return with_conclusions(
         Audit(
@@ -166,7 +167,7 @@ def audit_labels(
             counts=counts,
             total=total,
             testing=rates,
-            risk_curves=risk_curves(problem, people, risk) if varies and enough else (),
+            risk_curves=tuple(RiskCurve(name, *points) for name, points in by_risk.items()),
             drivers=drivers,
             bin_edges=BIN_EDGES,
             overlap=overlap,

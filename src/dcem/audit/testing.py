@@ -34,7 +34,7 @@ from math import nan
 
 import numpy as np
 
-from dcem.audit.results import RiskCurve, TestingRate
+from dcem.audit.results import TestingRate
 from dcem.estimation.influence import (
     FEWEST_PEOPLE,
     FEWEST_TESTED,
@@ -45,7 +45,6 @@ from dcem.estimation.influence import (
     simultaneous,
 )
 from dcem.estimation.nuisances import Nuisances
-from dcem.estimation.overlap import rates_by_score
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
@@ -87,7 +86,7 @@ def testing_rates(
                 equal=people.interval(here).clipped(),
                 others=people.interval(there).clipped(),
                 difference=compared[name].value,
-                ratio=_ratio(people, here, there),
+                ratio=people.ratio(here, there),
                 p_value=compared[name].p_value,
                 each={
                     kind: people.interval(pair[0] - pair[1])
@@ -99,13 +98,6 @@ def testing_rates(
             )
         )
     return tuple(found)
-
-
-def _ratio(people: People, here: Statistic, there: Statistic) -> Estimate:
-    """Of two rates; its logarithm says nothing where one of them may be zero."""
-    if min(people.interval(here).low, people.interval(there).low) <= 0:
-        return Estimate(nan, reason="a rate that may be zero has no ratio")
-    return people.ratio(here, there)
 
 
 def _rates_under(
@@ -175,14 +167,6 @@ def missing_by_testing(
             among = people.mean(missing, problem.tested), people.mean(missing, ~problem.tested)
             gaps[source] = among[0] - among[1]
     return {source: one.simultaneous for source, one in simultaneous(people, gaps).items()}
-
-
-def risk_curves(
-    problem: SelectiveLabels, people: People, risk: np.ndarray
-) -> tuple[RiskCurve, ...]:
-    """Share tested in ten parts of equal size by predicted risk, each group."""
-    found = rates_by_score(problem, people, risk, 10)
-    return tuple(RiskCurve(name, *points) for name, points in found.items())
 
 
 def others(problem: SelectiveLabels, mine: np.ndarray) -> np.ndarray:

@@ -14,10 +14,7 @@ from dcem.text import group, listed
 
 KEY: Any = {"key": True}  # marks fields that are looked up, not read: they are never reworded
 SEVERITIES = ("serious", "caution", "note", "fine")
-FIRST = (
-    "leak",
-    "groups-unlike",
-)  # keys that stand before all others: the rest cannot be trusted beside them
+FIRST = ("leak", "groups-unlike")  # before all others, which cannot be trusted beside them
 
 
 OFF = 0.02  # by so much a group's risks are off, at least, to be pointed out

@@ -241,9 +241,9 @@ class People:
         return Estimate(statistic.value, statistic.value - reach, statistic.value + reach)
 
     def ratio(self, above: Statistic, below: Statistic) -> Estimate:
-        """The ratio of two positive estimates, its interval made on the logarithmic scale."""
-        if not (above.value > 0 and below.value > 0):
-            return Estimate(nan, reason="a rate of zero has no ratio")
+        """The ratio of two clearly positive estimates, its interval made on the log scale."""
+        if not min(self.interval(above).low, self.interval(below).low) > 0:
+            return Estimate(nan, reason="a rate that may be zero has no ratio")
         return self.interval(above.log() - below.log()).exp()
 
     def proportion(self, yes: np.ndarray, among: np.ndarray, level: float = LEVEL) -> Estimate:

@@ -56,9 +56,7 @@ ERROR = 0.05  # of an alarm although nothing changed, all four questions togethe
 QUESTIONS = 4
 STABILITY = 0.02  # population stability index below which a change does not matter
 LEAST = {"tested": 0.02, "prevalence": 0.02, "calibration": 0.02, "auc": 0.02, "slope": 0.2}
-OWN_LEVELS = (
-    1.5  # times the variance of a level: that of the model, and of those judged in its stead
-)
+OWN_LEVELS = 1.5  # variances of a level: that of the model, and of those judged in its stead
 FEW = 5  # people that a bin should expect, for the test to be right
 FEW_PEOPLE = f"fewer than {THRESHOLD} people"
 
@@ -108,12 +106,8 @@ def watch(
         The model's own.
     calibrated
         Whether its scores are risks; otherwise they are only asked to rank.
-    random_state
-        Seed of folds and nuisance models.
-    data
-        What the report says about the model and the table.
-    progress
-        Called with a few words before each step.
+    random_state, data, progress
+        As for `dcem.monitor_model`.
     """
     columns = _column_changes(then, new, encoder)
     late = late_results(new.problem)
@@ -201,10 +195,8 @@ def _column_changes(then: Baseline, new: NewRows, encoder: Encoder) -> tuple[Col
     sizes = size, kish(np.bincount(person, weight))
     own = {encoding.name: (encoding, X) for encoding, X in column_features(encoder, problem.X)}
     asked = []
-    for bins in (
-        *then.columns,
-        Bins(UNLIKE, (), ("no", "yes"), (), (1 - then.unlike, then.unlike)),
-    ):
+    unlike = Bins(UNLIKE, (), ("no", "yes"), (), (1 - then.unlike, then.unlike))
+    for bins in (*then.columns, unlike):
         if bins.column in own:
             code = bins.place(*own[bins.column])
         else:
@@ -213,20 +205,21 @@ def _column_changes(then: Baseline, new: NewRows, encoder: Encoder) -> tuple[Col
         before = np.array(bins.share)
         if bins.levels:
             before = bins.expected(own[bins.column][0], size, now)
-        asked.append((bins.column, bins.names, before, now, code))
-    p_values = holm(np.array([_pearson(before, now, *sizes) for *_, before, now, _ in asked]))
+        asked.append((bins, before, now, code))
+    p_values = holm(np.array([_pearson(before, now, *sizes) for _, before, now, _ in asked]))
     found = []
-    for (name, names, before, now, code), p in zip(asked, p_values, strict=True):
+    for (bins, before, now, code), p in zip(asked, p_values, strict=True):
+        name, names, share = bins.column, bins.names, bins.share
         most = 1 if name == UNLIKE else int(np.abs(now - before).argmax())
         index = stability(before, now, *sizes)
         clear = bool(p < ERROR / QUESTIONS and index >= STABILITY)
         people = people_of(code, person, len(names))[most]
         unsaid = name == GROUP and names[most] in _withheld_groups(problem)
         said = (
-            _few_words(round(before[most] * then.people), then.people),
+            _few_words(round(share[most] * then.people), then.people),
             _few_words(people, everybody) or WITHHELD * unsaid,
         )
-        shown = (nan if said[0] else before[most], nan if said[1] else now[most])
+        shown = (nan if said[0] else share[most], nan if said[1] else now[most])
         found.append(ColumnChange(name, index, float(p), names[most], *shown, clear, said))
     return tuple(sorted(found, key=lambda one: (not one.clear, -one.index)))
 
@@ -249,10 +242,7 @@ def _pearson(before: np.ndarray, now: np.ndarray, n: float, m: float) -> float:
     mean = (n * before + m * now) / (n + m)
     common = min(n, m) * mean >= FEW
     if not common.all():
-        last = [[x[~common].sum()] for x in (before, now, mean)]
-        before, now, mean = (
-            np.append(x[common], more) for x, more in zip((before, now, mean), last, strict=True)
-        )
+        before, now, mean = (np.append(x[common], x[~common].sum()) for x in (before, now, mean))
     used = mean > 0
     if used.sum() < 2:
         return nan
@@ -348,11 +338,8 @@ def _change(about: str, of: str, then: Estimate, now: Estimate, difference: Esti
 def _held(changes: list[Change]) -> list[Change]:
     """The changes of one question, corrected for their number."""
     p_values = holm(np.array([one.p_value for one in changes]))
+    beyond = (p_values < ERROR / QUESTIONS).tolist()
     return [
-        Change(
-            *(one.about, one.of, one.then, one.now, one.difference),
-            float(p),
-            bool(p < ERROR / QUESTIONS and abs(one.difference.value) >= LEAST[one.about]),
-        )
-        for one, p in zip(changes, p_values, strict=True)
+        replace(one, p_value=float(p), clear=b and abs(one.difference.value) >= LEAST[one.about])
+        for one, p, b in zip(changes, p_values, beyond, strict=True)
     ]
