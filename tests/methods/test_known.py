@@ -9,8 +9,10 @@ import dcem
 import dcem.scoring
 from dcem import methods
 from dcem.estimation.outcomes import tilted
+from dcem.methods.fleets import score_many
 from dcem.methods.known import FOLLOWS
 from dcem.methods.registry import ENTRIES
+from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
 
 RATIO = 0.25  # odds of the untested against the tested at equal features
@@ -75,6 +77,17 @@ def test_a_second_fit_forgets_the_first():
     assert model.found_rates_.keys() == {"a", "b"}
     model.fit(X, result, sensitive_features=group, test_sensitivity=0.9)
     assert not hasattr(model, "found_rates_")
+
+
+def test_models_scored_together_are_moved_too():
+    some = slice(600)
+    problem = SelectiveLabels.from_arrays(
+        X[some], result[some], group=group[some], prevalence=KNOWN
+    )
+    method = methods.make("tested-only", steps=5, random_state=0)
+    fitted = methods.fit_many(method, [problem, problem], random_states=[0, 1])
+    for one, score in zip(fitted, score_many(fitted, [problem, problem]), strict=True):
+        np.testing.assert_array_equal(score, one.predict_proba(problem)[:, 1])
 
 
 def test_with_the_group_and_by_group():

@@ -76,10 +76,8 @@ class Ranks:
     """The AUC of several methods for one target, the luck of initial weights included."""
 
     def __init__(self, evaluator: Evaluator, target: str, methods: Mapping[str, Scored]) -> None:
-        self._level = evaluator.level
+        self._evaluator, self._target = evaluator, target
         self._lacking = evaluator.lacking(target)
-        self._behind = evaluator.rarer(target)
-        self._corrected = evaluator.corrected
         person = evaluator.person
         self._people = People(np.ones(len(person)), person, int(person.max()) + 1)
         self._auc = {}
@@ -91,22 +89,15 @@ class Ranks:
 
     def auc(self, name: str) -> Estimate:
         """The AUC of one method."""
-        if self._lacking:
-            return Estimate(nan, reason=self._lacking)
-        return self._auc[name].estimate(
-            self._people.person,
-            self._level,
-            share=True,
-            behind=self._behind,
-            corrected=self._corrected,
-        )
+        behind = self._evaluator.rarer(self._target)
+        return self._evaluator.estimated(self._auc[name], self._lacking, share=True, behind=behind)
 
     def gain(self, name: str, reference: str) -> Estimate:
         """AUC of one method minus that of another on the same people."""
         if self._lacking:
             return Estimate(nan, reason=self._lacking)
         difference = self._auc[name] - self._auc[reference]
-        return difference.estimate(self._people.person, self._level)
+        return difference.estimate(self._people.person, self._evaluator.level)
 
     def standing(self, names: Sequence[str], floor: float) -> Standing | None:
         """The best of these methods, and which others are as good as far as can be seen."""
@@ -116,7 +107,7 @@ class Ranks:
         best = max(known, key=lambda name: self._auc[name].value)
         # The best was picked by looking at all: every pair counts, whichever it is (Tukey).
         pairs = differences({name: self._auc[name] for name in known})
-        compared = simultaneous(self._people, pairs, level=self._level)
+        compared = simultaneous(self._people, pairs, level=self._evaluator.level)
         ahead = {}
         for (a, b), found in compared.items():
             e = found.simultaneous

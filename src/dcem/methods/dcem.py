@@ -190,10 +190,9 @@ class ImputationOnlyClassifier(DCEMClassifier):
 
     References
     ----------
-    T. Chang and J. Wiens, "From Biased Selective Labels to Pseudo-Labels: An
-    Expectation-Maximization Framework for Learning from Biased Decisions", ICML 2024 (appendix,
-    the ablation); of pseudo-labels: D.-H. Lee, "Pseudo-Label: The Simple and Efficient
-    Semi-Supervised Learning Method for Deep Neural Networks", ICML workshop 2013.
+    T. Chang and J. Wiens, ICML 2024, as for `dcem` (appendix, the ablation); of pseudo-labels:
+    D.-H. Lee, "Pseudo-Label: The Simple and Efficient Semi-Supervised Learning Method for Deep
+    Neural Networks", ICML workshop 2013.
     """
 
     regularization: float = 0.0
@@ -224,10 +223,9 @@ class NoCausalRegularizationClassifier(DCEMClassifier):
 
     References
     ----------
-    T. Chang and J. Wiens, "From Biased Selective Labels to Pseudo-Labels: An
-    Expectation-Maximization Framework for Learning from Biased Decisions", ICML 2024 (appendix,
-    the ablation); of pseudo-labels: D.-H. Lee, "Pseudo-Label: The Simple and Efficient
-    Semi-Supervised Learning Method for Deep Neural Networks", ICML workshop 2013.
+    T. Chang and J. Wiens, ICML 2024, as for `dcem` (appendix, the ablation); of pseudo-labels:
+    D.-H. Lee, "Pseudo-Label: The Simple and Efficient Semi-Supervised Learning Method for Deep
+    Neural Networks", ICML workshop 2013.
     """
 
     regularization: float = 0.0

@@ -330,6 +330,7 @@ def _alike(estimators: Sequence[NetworkClassifier], problems: Sequence[Selective
     return (
         type(first).predict_proba is SelectiveClassifier.predict_proba
         and hasattr(first, "fleet_")
+        and not any(hasattr(one, "known_") for one in estimators)  # moved, each by its own line
         and len(problems) * shape[0] * shape[1] <= MOST_SCORED
         and all(problem.X.shape == shape for problem in problems)
         and all(

@@ -226,9 +226,8 @@ class ObservedLabelsClassifier(LearnerClassifier):
     References
     ----------
     T. Chang, M. Sjoding and J. Wiens, "Disparate Censorship & Undertesting: A Source of Label Bias
-    in Clinical Machine Learning", MLHC 2022, on what this does; the baseline of T. Chang and
-    J. Wiens, "From Biased Selective Labels to Pseudo-Labels: An Expectation-Maximization Framework
-    for Learning from Biased Decisions", ICML 2024.
+    in Clinical Machine Learning", MLHC 2022, on what this does; T. Chang and J. Wiens, ICML 2024,
+    as for `dcem` (the baseline).
     """
 
     name: ClassVar[str] = "y-obs"
@@ -251,9 +250,7 @@ class OracleClassifier(LearnerClassifier):
 
     References
     ----------
-    T. Chang and J. Wiens, "From Biased Selective Labels to Pseudo-Labels: An
-    Expectation-Maximization Framework for Learning from Biased Decisions", ICML 2024
-    (the oracle of its figures).
+    T. Chang and J. Wiens, ICML 2024, as for `dcem` (the oracle of its figures).
     """
 
     name: ClassVar[str] = "y-model"
@@ -286,9 +283,7 @@ class GroupOnlyClassifier(LearnerClassifier):
 
     References
     ----------
-    T. Chang and J. Wiens, "From Biased Selective Labels to Pseudo-Labels: An
-    Expectation-Maximization Framework for Learning from Biased Decisions", ICML 2024
-    (a baseline of its figures).
+    T. Chang and J. Wiens, ICML 2024, as for `dcem` (a baseline of its figures).
     """
 
     group: int = 0
@@ -323,10 +318,9 @@ class TestedOnlyClassifier(LearnerClassifier):
 
     References
     ----------
-    T. Chang and J. Wiens, "From Biased Selective Labels to Pseudo-Labels: An
-    Expectation-Maximization Framework for Learning from Biased Decisions", ICML 2024
-    (its strongest baseline); of the problem it answers to: H. Lakkaraju et al., "The Selective
-    Labels Problem: Evaluating Algorithmic Predictions in the Presence of Unobservables", KDD 2017.
+    T. Chang and J. Wiens, ICML 2024, as for `dcem` (its strongest baseline); of the
+    problem it answers to: H. Lakkaraju et al., "The Selective Labels Problem: Evaluating
+    Algorithmic Predictions in the Presence of Unobservables", KDD 2017.
     """
 
     name: ClassVar[str] = "tested-only"
@@ -352,9 +346,7 @@ class TestedOnlyPlusGroupClassifier(GroupPredictor, TestedOnlyClassifier):
 
     References
     ----------
-    T. Chang and J. Wiens, "From Biased Selective Labels to Pseudo-Labels: An
-    Expectation-Maximization Framework for Learning from Biased Decisions", ICML 2024
-    (appendix, among the causal estimators).
+    T. Chang and J. Wiens, ICML 2024, as for `dcem` (appendix, among the causal estimators).
     """
 
     name: ClassVar[str] = "tested-only-plus-group"
