@@ -96,4 +96,4 @@ def on_first_use(
         setattr(sys.modules[package], name, value)
         return value
 
-    return load, lambda: sorted(home)
+    return load, lambda: sorted({*home, *getattr(sys.modules[package], "__all__", ())})
