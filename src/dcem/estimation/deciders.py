@@ -41,7 +41,6 @@ from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import THRESHOLD, people_of
 from dcem.table.labels import SelectiveLabels
 
-FEWEST_DECIDERS = 2
 HIGH_RISK = "people of the higher risk"
 FOR_A_CURVE = 5  # deciders: how much they find bends with how much they test
 
@@ -106,7 +105,7 @@ def compare_deciders(
     models that know no decider.
     """
     some = comparable_deciders(problem)
-    if len(some) < FEWEST_DECIDERS:
+    if len(some) < 2:
         return None
     assert problem.decider is not None
     place = np.full(len(problem.decider_names) + 1, -1)
@@ -117,7 +116,8 @@ def compare_deciders(
     tests = _effects(people, part, len(some), problem.tested - testing, testing * (1 - testing))
     finds = _effects(people, part, len(some), found - expected, expected * (1 - expected))
     mixed = _effects(people, part, len(some), risk - people.mean(risk).value, None)
-    both = _shared_error(people, part, len(some), expected * (1 - testing))
+    # the covariance of both errors: that of what no effect moves
+    both = _effects(people, part, len(some), 0 * testing, expected * (1 - testing))[1] ** 2
     slope, equal = _found_per_test(tests, finds, both)
     spread, mix = _spread_beyond_error(*tests), _spread_beyond_error(*mixed)
     shrink = spread.deviation.value**2 / (spread.deviation.value**2 + tests[1] ** 2)
@@ -178,16 +178,6 @@ def _effects(
     together, apart = (clustered_error(within, one) for one in (cluster, None))
     wider = max(together / apart, 1.0) if apart > 0 else 1.0  # nothing varies where it is 0
     return mean, np.maximum(wider * np.sqrt(squares) / size, 1e-9)
-
-
-def _shared_error(
-    people: People, part: np.ndarray, number: int, covariance: np.ndarray
-) -> np.ndarray:
-    """Covariance of the errors of two effects [deciders], from that of each row."""
-    inside = part >= 0
-    weight = people.weight[inside]
-    size = np.bincount(part[inside], weight, number)
-    return np.bincount(part[inside], weight**2 * covariance[inside], number) / size**2
 
 
 def _q(effect: np.ndarray, error: np.ndarray, tau: float) -> float:

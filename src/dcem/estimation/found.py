@@ -99,9 +99,8 @@ def fit_found(
     inputs = _inputs(preprocessor, problem.X)
     weight = problem.weights / problem.weights.mean()
     found = problem.y_imputed
-    everybody = np.ones(len(problem), bool)
 
-    def fitted(rows: np.ndarray, ridge: float) -> tuple[np.ndarray, np.ndarray]:
+    def fitted(rows: np.ndarray | slice, ridge: float) -> tuple[np.ndarray, np.ndarray]:
         return _fit(
             inputs[rows], problem.group[rows], found[rows], weight[rows], problem.n_groups, ridge
         )
@@ -120,7 +119,7 @@ def fit_found(
                 return loss
 
             ridge = min(RIDGES, key=held_out)
-    return FoundModel(preprocessor, *fitted(everybody, ridge), ridge)
+    return FoundModel(preprocessor, *fitted(slice(None), ridge), ridge)
 
 
 def log_loss(found: np.ndarray, p: np.ndarray) -> np.ndarray:

@@ -110,11 +110,9 @@ class Ranking:
 
     def _middles(self) -> tuple[np.ndarray, np.ndarray]:
         """Shares of positives and of negatives passed at the middle of each row's own step."""
-        caught, alarmed = (
-            _rising(np.cumsum(mass), steps_back=True) for mass in (self.positive, self.negative)
-        )
-        caught -= np.diff(caught, prepend=0.0) / 2
-        alarmed -= np.diff(alarmed, prepend=0.0) / 2
+        masses = np.stack([self.positive, self.negative])
+        passed = _rising(np.cumsum(masses, axis=1), steps_back=True)
+        caught, alarmed = passed - np.diff(passed, axis=1, prepend=0.0) / 2
         return caught, alarmed
 
     def curve(self) -> np.ndarray:

@@ -56,8 +56,7 @@ _GRID = np.arange(0.0, 1.0, _GRID_STEP)  # 10,000 points
 
 def group_auc(y: Any, score: Any, group: Any, *, weight: Any = None) -> dict[Label, float]:
     """The AUC within each group."""
-    rows, groups = _read(y, score, group, weight)
-    return _areas(_curves(_ranked_cells(rows, groups), groups, "AUC"))
+    return _areas(Sorted.of(y, score, group, weight, "AUC").curves)
 
 
 def worst_group_auc(y: Any, score: Any, group: Any, *, weight: Any = None) -> float:
@@ -103,8 +102,7 @@ def roc_gaps(
 ) -> dict[Pair, float]:
     """The ROC gap of every pair of groups."""
     require_one_of("method", method, ("exact", "grid"))
-    rows, groups = _read(y, score, group, weight)
-    return _gaps(_curves(_ranked_cells(rows, groups), groups, "ROC gap"), method)
+    return _gaps(Sorted.of(y, score, group, weight, "ROC gap").curves, method)
 
 
 def xauc(y: Any, score: Any, group: Any, *, weight: Any = None) -> dict[Pair, float]:
@@ -131,11 +129,11 @@ class Sorted(NamedTuple):
     curves: Curves
 
     @classmethod
-    def of(cls, y: Any, score: Any, group: Any, weight: Any = None) -> Sorted:
-        """Read and sorted; a warning names the groups that have no ROC curve."""
+    def of(cls, y: Any, score: Any, group: Any, weight: Any, what: str = "ROC curve") -> Sorted:
+        """Read and sorted; a warning names `what` is asked for and the groups without a curve."""
         rows, groups = _read(y, score, group, weight)
         cells = _ranked_cells(rows, groups)
-        return cls(rows, groups, cells, _curves(cells, groups, "ROC curve"))
+        return cls(rows, groups, cells, _curves(cells, groups, what))
 
     def auc(self) -> float:
         """Of everybody."""
