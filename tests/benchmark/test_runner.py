@@ -23,6 +23,7 @@ from dcem.benchmark.progress import Display
 from dcem.benchmark.read import export, results, status
 from dcem.benchmark.run import run
 from dcem.engine import checkpoint
+from dcem.table.messages import InputError
 
 
 class Recorder(Display):
@@ -247,7 +248,7 @@ def in_short_runs(file, out, monkeypatch):
         assert clock.clock[0] <= 45
         if summary.complete:
             break
-        assert summary.out_of_time
+        assert summary.pending
         assert summary.pending == 6
     return seen
 
@@ -435,3 +436,8 @@ def test_rows_of_a_survey_are_judged_by_their_weight():
     found = measure(None, score, task)["auc"]
     assert found == metrics.auc(task.truth["test"], score, weight=task.test.weight)
     assert abs(found - metrics.auc(task.truth["test"], score)) > 0.05
+
+
+def test_a_device_that_is_not_there_is_refused_in_words(plain, tmp_path):
+    with pytest.raises(InputError, match="`device` must be auto, cpu or cuda; got 'gpu'"):
+        run(load_benchmark(plain), tmp_path / "out", device="gpu")

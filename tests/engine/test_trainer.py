@@ -245,6 +245,8 @@ def test_devices():
         assert resolve_device("auto").type == "cpu"
         with pytest.raises(ValueError, match='device="auto"'):
             resolve_device("cuda")
+    with pytest.raises(ValueError, match="auto, cpu or cuda; got 'gpu'"):
+        resolve_device("gpu")
 
 
 def test_making_a_module_leaves_the_users_random_numbers_alone():

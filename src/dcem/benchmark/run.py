@@ -28,7 +28,6 @@ class Summary:
     failed: int
     pending: int
     elsewhere: int  # claimed by other processes
-    out_of_time: bool
     seconds: float
 
     @property
@@ -100,6 +99,5 @@ def run(
         failed=counts.get("failed", 0),
         pending=counts.get("pending", 0),
         elsewhere=counts.get("running", 0),
-        out_of_time=bool(counts.get("pending", 0)),
         seconds=time.monotonic() - clock.started,
     )

@@ -185,10 +185,13 @@ def resolve_device(device: str | torch.device = "auto") -> torch.device:
     """The device for `"auto"` (CUDA where there is a card, else the CPU), or the one named."""
     if str(device) == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    resolved = torch.device(device)
-    if resolved.type == "cuda" and not torch.cuda.is_available():
+    try:
+        resolved = torch.device(device)
+    except RuntimeError:
+        raise ValueError(f"`device` must be auto, cpu or cuda; got {device!r}.") from None
+    if resolved.type == "cuda" and (resolved.index or 0) >= torch.cuda.device_count():
         raise ValueError(
-            f"device={str(device)!r} was asked for, but PyTorch sees no CUDA device here. "
+            f"device={str(device)!r} was asked for, but PyTorch sees no such CUDA device here. "
             'Use device="auto" or device="cpu".'
         )
     return resolved

@@ -9,12 +9,17 @@ from dcem.benchmark.fleets import CellResult, run_fleet
 from dcem.benchmark.plan import Clock, Planner, StopRun
 from dcem.benchmark.progress import Display
 from dcem.engine import resolve_device
+from dcem.table.messages import InputError
 
 
 @contextmanager
 def connected(device: str, address: str | None) -> Iterator[str]:
     """There is nothing to connect to; the device is found."""
-    yield str(resolve_device(device))
+    try:
+        found = str(resolve_device(device))
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    yield found
 
 
 def work(

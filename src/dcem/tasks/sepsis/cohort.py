@@ -95,11 +95,11 @@ def build_cohort(
     require_one_of("suspicion", suspicion, SUSPICION)
     require_one_of("features", features, FEATURES_AS)
     require_one_of("release", release, RELEASES)
-    out = Path(out)
-    for path in (out, Path(stays) if stays is not None else out):
+    out, listed = Path(out), None if stays is None else Path(stays)
+    for path in filter(None, (out, listed)):
         if path.is_dir() or not path.parent.is_dir():
             raise InputError(f"{path} cannot be written: it is a folder, or its folder is missing.")
-    if stays is not None and out.resolve() == Path(stays).resolve():
+    if listed is not None and out.resolve() == listed.resolve():
         raise InputError(f"The cohort and the list of all stays cannot both be {out}.")
     if threads is not None and threads < 1:
         raise InputError(f"`threads` must be at least 1, got {threads}.")
@@ -133,14 +133,14 @@ def build_cohort(
             "small_cells": "shown" if show_small_cells else "hidden",
         }
         flow, quality = account(study, verdicts, about, show_all=show_small_cells)
-        _write_all(stages, out, stays, about, flow, quality)
-    return CohortBuild(out, Path(stays) if stays else None, found, flow, quality)
+        _write_all(stages, out, listed, about, flow, quality)
+    return CohortBuild(out, listed, found, flow, quality)
 
 
 def _write_all(
     stages: Stages,
     out: Path,
-    stays: str | Path | None,
+    listed: Path | None,
     about: dict[str, Any],
     flow: dict[str, Any],
     quality: dict[str, Any],
@@ -154,10 +154,10 @@ def _write_all(
             f"FORMAT parquet, KV_METADATA {{dcem_sepsis: {sql_text(json.dumps(about))}}}",
         )
     }
-    if stays is not None:
+    if listed is not None:
         flags = ("in_cohort", "sepsis3", "exclusion_")
         columns = (f"{c}::INT AS {c}" if c.startswith(flags) else c for c in STAY_COLUMNS)
-        copies[Path(stays)] = (
+        copies[listed] = (
             f"SELECT {', '.join(columns)} FROM built.study",
             "FORMAT csv, HEADER, NULLSTR '', TIMESTAMPFORMAT '%Y-%m-%d %H:%M:%S'",
         )

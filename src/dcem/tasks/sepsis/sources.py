@@ -98,7 +98,6 @@ _SUFFIXES = (".parquet", ".csv", ".csv.gz")  # in order of preference: fastest t
 class SourceTable:
     """One table: its file, and the SQL expression that reads its wanted columns."""
 
-    table: str
     path: Path
     sql: str
     fingerprint: str
@@ -117,8 +116,8 @@ class Mimic:
         if self.root.is_file():
             connection.execute(f"ATTACH {sql_text(self.root)} AS release (READ_ONLY)")
         connection.execute("CREATE SCHEMA IF NOT EXISTS mimic")
-        for source in self.sources.values():
-            connection.execute(f"CREATE OR REPLACE VIEW mimic.{source.table} AS {source.sql}")
+        for table, source in self.sources.items():
+            connection.execute(f"CREATE OR REPLACE VIEW mimic.{table} AS {source.sql}")
 
 
 def find_tables(mimic: str | Path) -> Mimic:
@@ -175,7 +174,7 @@ def _file_source(table: str, path: Path) -> SourceTable:
             f"quote = '\"', escape = '\"', nullstr = '', columns = {{{columns}}})"
         )
     sql = _typed(table, relation, path.name, names)
-    return SourceTable(table, path, sql, _fingerprint(path))
+    return SourceTable(path, sql, _fingerprint(path))
 
 
 def _in_database(path: Path) -> Mimic:
@@ -213,7 +212,7 @@ def _in_database(path: Path) -> Mimic:
         schema, name = found[table]
         where, names = f"{path.name} (table {name})", columns[schema, name]
         sql = _typed(table, f'release."{schema}"."{name}"', where, names)
-        sources[table] = SourceTable(table, path, sql, stamp)
+        sources[table] = SourceTable(path, sql, stamp)
     return Mimic(path, sources, "artificial" in found)
 
 
