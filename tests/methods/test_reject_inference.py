@@ -5,6 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
 
 from dcem import methods
 from dcem.methods.reject_inference import parcelled
@@ -159,7 +160,7 @@ def test_filtering_sets_aside_those_unlike_the_tested(loans):
         ("bias-aware-self-learning", {"rounds": 0}, "rounds at least 1"),
         ("fuzzy-augmentation", {"learner": "network"}, "takes the learners linear"),
         ("fuzzy-augmentation", {"learner": KNeighborsClassifier()}, "takes no sample_weight"),
-        ("ipw", {"learner": KNeighborsClassifier()}, "takes no sample_weight"),
+        ("ipw", {"learner": make_pipeline(KNeighborsClassifier())}, "takes no sample_weight"),
         ("instrument", {"learner": "network"}, "takes the learners linear"),
     ],
 )

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import has_fit_parameter
 
 from dcem.learners import LEARNERS, Sample, make_learner
 from dcem.methods.base import GroupPredictor, SelectiveClassifier
@@ -172,7 +171,7 @@ def require_learner(method: Any, *, weights: bool = False) -> None:
     if isinstance(learner, str):
         if learner not in LEARNERS:
             raise InputError(f"{method.name} takes the learners {known}; got {learner!r}.")
-    elif weights and not has_fit_parameter(learner, "sample_weight"):
+    elif weights and not make_learner(learner, 0).weights_as:
         raise InputError(
             f"{method.name} counts rows by weights, and {type(learner).__name__} takes no "
             f"sample_weight. Choose {known}, or a classifier that does."
