@@ -29,10 +29,10 @@ def twice(n_folds: int = 5) -> int:
 
 def test_a_parameter_under_its_former_name_warns_where_it_is_given():
     assert twice(3) == twice(n_folds=3) == 6
-    with pytest.warns(FutureWarning, match="folds is called n_folds now") as told:
+    with pytest.warns(FutureWarning, match="folds is now called n_folds") as told:
         assert twice(folds=3) == 6  # type: ignore[call-arg]
     assert told[0].filename == __file__
-    with pytest.raises(InputError, match="`folds` is now `n_folds`"):
+    with pytest.raises(InputError, match="`folds` is the old name of `n_folds`"):
         twice(n_folds=3, folds=3)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="fold"):
         twice(fold=3)  # type: ignore[call-arg]
@@ -44,7 +44,7 @@ def test_public_functions_know_their_former_parameters(function):
     for old, now in FORMER[function].items():
         assert now in names
         assert old not in names
-        with pytest.raises(InputError, match=f"`{old}` is now `{now}`"):
+        with pytest.raises(InputError, match=f"`{old}` is the old name of `{now}`"):
             function(**{old: 1, now: 1})
 
 
@@ -52,5 +52,5 @@ def test_results_are_the_same_under_both_names():
     rng = np.random.default_rng(0)
     y, score = rng.integers(0, 2, 80), rng.random(80)
     now = dcem.metrics.bootstrap(y, score, n_resamples=20, random_state=0)
-    with pytest.warns(FutureWarning, match="n_replicates is called n_resamples"):
+    with pytest.warns(FutureWarning, match="n_replicates is now called n_resamples"):
         assert str(dcem.metrics.bootstrap(y, score, n_replicates=20, random_state=0)) == str(now)

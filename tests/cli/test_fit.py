@@ -132,7 +132,7 @@ def test_other_words_ask_which_mean_yes(path):
 
 
 def test_a_measurement_is_no_label(path):
-    refused(fit(path, label="lactate"), "'lactate' holds a measurement", "above the limit")
+    refused(fit(path, label="lactate"), "'lactate' holds a measurement", "above the relevant limit")
 
 
 def test_tested_that_contradicts_the_label(path):
@@ -144,7 +144,7 @@ def test_tested_that_contradicts_the_label(path):
     frame.loc[frame.index[frame["cultured"] == 0][:2], "cultured"] = 1
     frame.to_csv(path, index=False)
     refused(fit(path, "--tested", "cultured"), "missing although 'cultured' is 1 in 2 of 800 rows")
-    refused(fit(path, "--tested", "ward"), "'ward' should say yes or no")
+    refused(fit(path, "--tested", "ward"), "'ward' must say yes or no")
 
 
 def test_a_group_of_three_is_kept_with_a_note(path):
@@ -168,7 +168,7 @@ def test_a_group_of_three_is_kept_with_a_note(path):
         ("t.csv", b"sepsis,b\n1,\0\n0,2\n", "NUL"),
         ("t.csv.gz", b"nothing zipped", "not a complete gzip"),
         ("t.parquet", b"PAR1 no more", "not a readable Parquet"),
-        ("t.docx", b"x", "unknown kind of file"),
+        ("t.docx", b"x", "unknown type of file"),
     ],
 )
 def test_unreadable_files(tmp_path, name, content, said):
@@ -208,7 +208,7 @@ def test_a_column_that_says_the_label_is_pointed_out_and_truth_is_no_feature(pat
     result = fit(path, "--tested", "cultured", "--truth", "truth", "--method", "tested-only:linear")
     assert result.exit_code == 0, result.output
     text = " ".join(result.output.split())
-    assert "among the tested it says the label itself (AUC 1.00)" in text
+    assert "among the tested it reveals the label (AUC 1.00)" in text
     assert "--exclude ward" in text
     frame.drop(columns=["truth", "sepsis"]).to_csv(path, index=False)
     scored = run("predict", path.parent / "model", path, "-o", path.parent / "s.csv")
@@ -276,7 +276,7 @@ def test_the_loop_of_next_tests_is_closed(path):
     done = fit(later, *again, "--method", "ensemble", out="second")  # the model's own
     assert done.exit_code == 0, done.output
     assert "has not seen, drawn with known probabilities: 120." in done.output
-    assert "does not have it" in done.output  # the new column
+    assert "not in the earlier model" in done.output  # the new column
     assert "started from" in (path.parent / "second" / "MODEL_CARD.md").read_text()
     assert (
         run("predict", path.parent / "second", path, "--out", path.parent / "s.csv").exit_code == 0

@@ -470,7 +470,7 @@ def test_tested_rows_without_a_result_count_as_tested_and_in_no_other_number(mod
         whole.assign(y=whole["y"].mask(late)),
         whole.assign(y=whole["y"].mask(late), tested=whole["tested"].mask(late, 0)),
     )
-    with pytest.warns(DataWarning, match="not in yet"):
+    with pytest.warns(DataWarning, match="still to come"):
         waiting = read_table(frames[0], model.roles_of_new, encoder=model.encoder)
     untested = read_table(frames[1], model.roles_of_new, encoder=model.encoder)
     found, other = monitor_model(model, waiting), monitor_model(model, untested)

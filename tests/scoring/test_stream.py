@@ -95,7 +95,8 @@ def test_columns_unlike_those_of_training_are_named(model, tmp_path, suffix, mon
     few = predict_file(model, write(frame.astype({"age": str}), tmp_path / f"a{suffix}"),
                        tmp_path / "s.csv")  # fmt: skip
     assert few.notes == (  # 4 % that are no number: happens; but a new ward is new
-        "ward: 40 values were rare or never seen in training, counted as none of the known levels.",
+        "ward: 40 values were rare or never seen in training and count as none of the known "
+        "levels.",
     )
     frame["ward"] = "hospice"
     frame.loc[:299, "age"] = "sixty"
@@ -103,8 +104,8 @@ def test_columns_unlike_those_of_training_are_named(model, tmp_path, suffix, mon
     many = predict_file(model, write(frame.astype({"age": str}), tmp_path / f"b{suffix}"),
                         tmp_path / "s.csv")  # fmt: skip
     assert many.notes == (
-        "age: 300 cells are not numbers, counted as missing.",
-        "ward: 100 % of the values were rare or never seen in training, counted as none of the "
+        "age: 300 cells are not numbers and count as missing.",
+        "ward: 100 % of the values were rare or never seen in training and count as none of the "
         "known levels.",
     )
 
@@ -151,7 +152,7 @@ def test_folders_on_the_way_to_the_result_are_created(model, tmp_path):
 def test_refusals_come_before_the_work(model, tmp_path):
     frame = visits(50)
     path = write(frame, tmp_path / "p.csv")
-    with pytest.raises(InputError, match="the table itself"):
+    with pytest.raises(InputError, match="the input table"):
         predict_file(model, path, path)
     with pytest.raises(InputError, match="must end in"):
         predict_file(model, path, tmp_path / "s.docx")

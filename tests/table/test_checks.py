@@ -57,7 +57,7 @@ def read(frame: Any, **roles: Any) -> SelectiveLabels:
 BAD_VALUES = [
     ("sepsis", [4, 8], 2, "Allowed: 0 and 1"),
     ("sepsis", [4, 8], "maybe", "'maybe'"),
-    ("sepsis", [1, 3, 5], 1, "nobody tested cannot have a positive result"),
+    ("sepsis", [1, 3, 5], 1, "untested row cannot have a positive result"),
     ("sepsis", [0, 2], None, "A tested row needs its result"),
     ("cultured", [4, 6], 2, "Allowed: 0 and 1"),
     ("cultured", [4, 6], "yes", "'yes'"),
@@ -67,7 +67,7 @@ BAD_VALUES = [
     ("age", [7, 11], 1e200, "beyond 1e+30"),
     ("age", [7, 11], "old", "'old'"),
     ("age", [7, 11], pd.Timestamp("2024-01-01"), "days since"),
-    ("patient", [9], None, "identifier of its own"),
+    ("patient", [9], None, "give each of these rows a new one"),
 ]
 
 
@@ -100,7 +100,7 @@ def test_all_unreadable_features_are_named_at_once() -> None:
 
 TABLE_MISTAKES = [
     (lambda: table().iloc[:0], {}, "no rows"),
-    (lambda: table().assign(sex=["everybody", "F"] * 20), {}, "called 'everybody', which is what"),
+    (lambda: table().assign(sex=["everybody", "F"] * 20), {}, "called 'everybody', the name that"),
     (lambda: table().assign(cultured=0, sepsis=0), {}, "Nobody is tested: 'cultured' is 0"),
     (lambda: table().assign(sepsis=0), {}, "one class .* 'sepsis' is 0 in all 20 tested rows"),
     (lambda: table().assign(sepsis=table().cultured), {}, "'sepsis' is 1 in all 20"),
@@ -122,9 +122,9 @@ TABLE_MISTAKES = [
     (
         lambda: table().assign(site=np.arange(40) % 2 + 20),
         {"group": "site", "group_names": ["20"], "features": ["lactate"]},
-        "level '21' in 20 of 40 rows",
+        "is '21' in 20 of 40 rows",
     ),
-    (table, {"group_names": ["Female", "M"]}, "level 'F' in 14 of 40 rows"),
+    (table, {"group_names": ["Female", "M"]}, "is 'F' in 14 of 40 rows"),
     (lambda: table().assign(w=-1.0), {"weight": "w"}, "'w' is unusable in 40 of 40 rows"),
     (lambda: table().assign(w=np.nan), {"weight": "w"}, "'w' is unusable in 40 of 40 rows"),
     (lambda: table().assign(w=0), {"weight": "w"}, "'w' is zero in all 40 rows"),
@@ -163,7 +163,7 @@ def test_everybody_tested() -> None:
 
 def test_tested_left_out_although_no_label_is_missing() -> None:
     (message,) = warned(lambda: read(table().drop(columns="cultured"), tested=None))
-    assert "every row counts as tested. If zeros were imputed" in message
+    assert "every row counts as tested. If untested rows were filled in" in message
     assert "pass 'tested'" in message
 
 
@@ -274,15 +274,15 @@ def test_levels_that_would_be_one_are_an_error(values: Any) -> None:
 
 @pytest.mark.parametrize("values", [["a", "nan"], ["White", "white "], ["A B", "AB", "c"]])
 def test_doubtful_levels_are_mentioned(values: Any) -> None:
-    with pytest.warns(DataWarning, match="level"):
+    with pytest.warns(DataWarning, match="has (the )?value"):
         assert len(check_groups(values, "group")[1]) == len(values)
 
 
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        (["a", "None"], "has the level 'None', which counts.*If it means.*list it under"),
-        (["a", "N/A", "None"], "the levels 'N/A', 'None', each of which.*If they mean.*list them"),
+        (["a", "None"], "has the value 'None', which counts.*If it means.*list it under"),
+        (["a", "N/A", "None"], "the values 'N/A', 'None', each of which.*If they mean.*list them"),
     ],
 )
 def test_one_level_that_may_mean_missing_or_several(values: list[str], told: str) -> None:

@@ -74,7 +74,9 @@ def test_fit_input_speaks_the_words_of_fit() -> None:
 def test_disagreeing_indices_are_refused(part: str) -> None:
     arguments = fit_arguments()
     arguments[part] = arguments[part].iloc[::-1]
-    with pytest.raises(InputError, match=rf"'X' and '{part}' disagree in 40 of 40 .*another order"):
+    with pytest.raises(
+        InputError, match=rf"'X' and '{part}' disagree in 40 of 40 .*a different order"
+    ):
         fitted_to(**arguments)
     arguments[part] = arguments[part].reset_index(drop=True).set_axis(np.arange(1, N + 1))
     with pytest.raises(InputError, match=r"'X' has 0 and .* has 1.*reset_index"):
@@ -256,7 +258,7 @@ def test_reordered_labels_are_never_matched_by_position(order: list[int]) -> Non
         ("t.docx", b"", "Allowed: .csv, .csv.gz, "),
     ],
 )
-@pytest.mark.filterwarnings("ignore:.* has one column")  # a hint that comes before the error
+@pytest.mark.filterwarnings("ignore:.* has only one column")  # a hint that comes before the error
 def test_unreadable_files(tmp_path: Any, name: str, content: bytes, words: str) -> None:
     path = tmp_path / name
     path.write_bytes(content)

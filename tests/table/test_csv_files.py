@@ -125,7 +125,7 @@ def test_a_quote_that_is_never_closed_swallows_no_rows(tmp_path, between, end):
     rows[10] = '10,40,0,"cough'
     path = tmp_path / "t.csv"
     path.write_text(between.join(["id,age,y,symptom", *rows]) + end)
-    with pytest.raises(InputError, match="'symptom' holds 10 lines"):
+    with pytest.raises(InputError, match="'symptom' contains 10 lines"):
         read_whole(path)
 
 
@@ -153,10 +153,10 @@ def test_files_that_are_something_else_say_what(tmp_path):
     FRAME.to_csv(path, index=False, sep=" ")
     assert ["one column" in note for note in notes(path)] == [True]
     FRAME.to_parquet(path)
-    with pytest.raises(InputError, match=r"is \.parquet"):
+    with pytest.raises(InputError, match=r"seems to be a \.parquet"):
         read_header(path)
     FRAME.to_csv(path, index=False, compression="gzip")
-    with pytest.raises(InputError, match=r"is \.csv\.gz"):
+    with pytest.raises(InputError, match=r"seems to be a \.csv\.gz"):
         read_header(path)
 
 

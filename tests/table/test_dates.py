@@ -109,7 +109,7 @@ def test_quarters_are_their_first_day(written):
 
 
 def test_days_as_a_spreadsheet_counts_them_are_pointed_out():
-    told = "looks like the days of a spreadsheet (43831 is 2020-01-01)"
+    told = "looks like a spreadsheet's day numbers (43831 is 2020-01-01)"
     for name in ("admission_date", "BirthDate", "Datum"):
         found = guess_kind(name, column(43_831 + np.arange(300) * 7 % 900))
         assert found.kind == "number"

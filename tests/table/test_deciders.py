@@ -42,7 +42,7 @@ def test_by_column():
     ("decider", "said"),
     [
         (["a"] * 12, "one decider, 'a'"),
-        ([None] * 12, "holds nothing"),
+        ([None] * 12, "is empty"),
         (list(range(12)), "looks like an identifier"),
         (["a", "b"], "2"),
     ],
@@ -56,7 +56,7 @@ def test_who_did_the_test_is_not_who_decided():
     """Known where somebody was tested alone, a decider would have tested everybody."""
     looked = ~np.isnan(y)
     reviewer = np.where(looked, np.tile(["a", "b", "c"], 4), None)
-    with pytest.raises(InputError, match="is filled in 100 % of the tested rows and in 0 %"):
+    with pytest.raises(InputError, match="has a value in 100 % of the tested rows and in 0 %"):
         made(reviewer)
     reviewer[np.flatnonzero(~looked)[:2]] = "a"  # of half of the untested
     with pytest.warns(DataWarning, match="in 50 % of the others"):

@@ -93,7 +93,7 @@ def test_what_is_estimated_by_the_design(tmp_path):
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (lambda frame, people: (frame.iloc[:150], people), "does not hold"),
+        (lambda frame, people: (frame.iloc[:150], people), "not in the table"),
         (lambda frame, people: (frame, people.iloc[:-5]), "does not list"),
         (lambda frame, people: (frame, pd.concat([people, people[:1]])), "twice"),
         (lambda frame, people: (frame, people.drop(columns="probability")), "probability"),

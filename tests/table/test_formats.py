@@ -245,13 +245,13 @@ def test_a_broken_file_of_a_folder_is_named_not_skipped(tmp_path) -> None:
     with pytest.raises(InputError, match=r"2\.parquet: not a readable Parquet"):
         read_whole(tmp_path)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="without"):
+    with pytest.raises(InputError, match=r"has no \.parquet files"):
         read_header(tmp_path / "empty")
 
 
 def test_of_a_large_table_whole_people_are_drawn(files, tmp_path) -> None:
     frame = made_up()
-    with pytest.warns(DataWarning, match=r"1,200 rows; .* people drawn .* 1\.7 times"):
+    with pytest.warns(DataWarning, match=r"1,200 rows; .*\(people drawn .* 1\.7 times"):
         table = read_table(files["parts.parquet"], ROLES, sample_rows=400)
     drawn = table.source.rows
     assert table.source.drawn_from == N
@@ -384,7 +384,7 @@ def test_several_tables_need_a_query(tmp_path) -> None:
 
 def test_a_table_takes_no_query(files) -> None:
     for name in ("plain.csv", "file.parquet", "written.dta", "stream.arrow"):
-        with pytest.raises(InputError, match="takes no `query`"):
+        with pytest.raises(InputError, match="`query` does not apply"):
             read_header(files[name], "SELECT 1")
 
 

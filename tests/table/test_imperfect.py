@@ -84,11 +84,17 @@ def test_subsets_keep_their_rates():
         ({"test_sensitivity": ".7-.5"}, "lower one first"),
         ({"test_sensitivity": "F=.6"}, "not for .M"),
         ({"test_sensitivity": "F=.6,M=.8,X=.7"}, "does not occur"),
-        ({"test_sensitivity": 0.4, "test_specificity": 0.6}, "tells nothing"),
-        ({"test_sensitivity": ".4-.6", "test_specificity": 0.55}, "tells nothing"),
-        ({"test_sensitivity": 0.9, "test_specificity": 0.4}, "fewer people who have it than none"),
-        ({"test_sensitivity": 0.1, "test_specificity": 1}, "more people who have it than people"),
-        ({"test_sensitivity": np.full(400, 1.5)}, "between 0 and 1 for everybody tested"),
+        ({"test_sensitivity": 0.4, "test_specificity": 0.6}, "says nothing about the truth"),
+        ({"test_sensitivity": ".4-.6", "test_specificity": 0.55}, "says nothing about the truth"),
+        (
+            {"test_sensitivity": 0.9, "test_specificity": 0.4},
+            "fewer than zero people with the outcome",
+        ),
+        (
+            {"test_sensitivity": 0.1, "test_specificity": 1},
+            "more people with the outcome than people",
+        ),
+        ({"test_sensitivity": np.full(400, 1.5)}, "above 0 and at most 1 for everybody tested"),
         ({"test_sensitivity": [0.5, 0.6]}, "'test_sensitivity' has 2"),
     ],
 )

@@ -59,11 +59,11 @@ def test_names_of_groups_may_hold_commas_and_signs():
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (".1", "were found to have the outcome already, 20.0 % of all people"),
+        (".1", "have already been found to have the outcome, 20.0 % of all people"),
         (".7", "if every untested person had the outcome, 60.0 % of all people"),
-        ("M=.1", "were found to have the outcome already, 20.0 % of all people of group M"),
+        ("M=.1", "have already been found to have the outcome, 20.0 % of all people of group M"),
         ("F=.3", "does not occur"),
-        ("1.2", "lies between 0 and 1"),
+        ("1.2", "must lie between 0 and 1"),
         ("rate", "such as .12"),
         ("M=0,3", "such as .12"),
         ("M=.3,,<65=.4", "such as .12"),
@@ -114,5 +114,5 @@ def test_of_found_positives_it_says_which_share_is_found():
     assert [y[group == name].mean() for name in "FM"] == pytest.approx([0.25, 0.8])
     assert proposed(".32") == ".50"
     assert proposed("F=.2-.4,M=.5") == "F=.25-.50,M=.40"
-    with pytest.raises(InputError, match="more people of group F were found"):
+    with pytest.raises(InputError, match="more people of group F have already been found"):
         SelectiveLabels.from_arrays(**table, prevalence="F=.05,M=.5")

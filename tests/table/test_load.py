@@ -212,7 +212,7 @@ def test_semicolons_quotes_and_a_mark_at_the_start(tmp_path):
     [
         ("12345,P00077,81", "row 1,202 (the header is row 1) has 3 columns, the header 11. The "
          "file may be truncated."),
-        ("12345,P00077,81" + ",x" * 9, "has 12 columns, the header 11. A value that holds the "),
+        ("12345,P00077,81" + ",x" * 9, "has 12 columns, the header 11. A value that contains the "),
         ('12345,"P00077,81', "has 2 columns, the header 11. The file may be truncated."),
     ],
 )  # fmt: skip
@@ -355,7 +355,7 @@ def test_a_number_may_be_missing_in_one_column_alone(tmp_path):
     assert [column.missing for column in both.columns[:2]] == [0.05, 0.2]
     assert [column.missing for column in one.columns[:2]] == [0, 0.2]
     assert [both.columns[0].note, one.columns[0].note] == [
-        "9 counts as missing, though others lie on both sides of it", "",
+        "9 counts as missing although it lies between other values", "",
     ]  # fmt: skip
     assert np.isnan(one.problem.X[3]).tolist() == [False, True]
     again = Encoder.from_plain(one.encoder.to_plain()).transform(frame)

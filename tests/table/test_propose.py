@@ -227,7 +227,7 @@ def test_everybody_tested_is_a_doubt(draw):
     frame = pd.DataFrame({"x": draw.normal(size=N), "class": draw.integers(0, 2, N)})
     proposal = propose_roles(frame)
     assert proposal.roles == {"label": "class"}
-    assert any("all count as tested" in doubt for doubt in proposal.doubts)
+    assert any("all rows count as tested" in doubt for doubt in proposal.doubts)
     assert any("`group`" in doubt for doubt in proposal.doubts)
 
 
@@ -280,7 +280,7 @@ def test_a_decision_and_a_label_that_disagree(loans):
     proposal = propose_roles(slipped)
     assert proposal.roles["label"] == "loan_status"
     assert "tested" not in proposal.roles
-    assert any("disagree in 4 rows" in doubt for doubt in proposal.doubts)
+    assert any("disagree about who was tested in 4 rows" in doubt for doubt in proposal.doubts)
 
 
 def test_marks_of_missing_values(draw):
@@ -377,7 +377,7 @@ def test_a_number_that_comes_again_does_not_number_the_rows(draw):
     result = pd.Series(draw.choice(["POS", "NEG"], 500)).where(draw.random(500) < 0.5)
     frame = pd.DataFrame({"Case no": draw.integers(0, 2000, 500), "result": result})
     proposal = propose_roles(frame)
-    assert "comes again" in reasons(proposal)["exclude", "Case no"]
+    assert "repeats" in reasons(proposal)["exclude", "Case no"]
     assert any("'Case no'" in doubt and "`id`" in doubt for doubt in proposal.doubts)
     named = frame.rename(columns={"Case no": "Pt. No."})
     assert propose_roles(named).roles["id"] == "Pt. No."
@@ -439,7 +439,7 @@ def test_what_is_of_a_person_is_not_the_person(draw):
     }
     named = propose_roles(frame.rename(columns={"record_id": "visit_id"}))
     assert named.roles["exclude"] == ["visit_id"]
-    assert any("'visit_id' comes again" in doubt for doubt in named.doubts)
+    assert any("Values of 'visit_id' repeat" in doubt for doubt in named.doubts)
 
 
 def test_an_outcome_in_words_is_asked_for_and_kept(draw):
@@ -459,7 +459,7 @@ def test_missing_values_that_are_given_are_cut_at_commas(draw):
     frame["y"] = draw.choice([0, 1, np.nan], 400)
     proposal = propose_roles(frame, missing=["?,sex=9"])
     assert proposal.roles["missing"] == ["?", "sex=9"]
-    assert "with 2 values" in reasons(proposal)["group", "sex"]
+    assert "2 values: " in reasons(proposal)["group", "sex"]
 
 
 @pytest.mark.parametrize(
@@ -511,7 +511,7 @@ def test_a_column_that_would_be_a_number_is_not_left_out_for_good(draw):
     frame = pd.DataFrame({"sepsis": label, "sex": draw.choice(2, N), "x": draw.normal(size=N)})
     found = propose_roles(frame.assign(size=size))
     assert "size" not in found.roles.get("exclude", ())
-    assert any("'size' is left out: text, by its unit" in doubt for doubt in found.doubts)
+    assert any("'size' is left out: text because of its unit" in doubt for doubt in found.doubts)
 
 
 def test_words_of_other_fields(draw):

@@ -39,8 +39,8 @@ def test_a_file_without_a_label_says_so_and_is_still_legal(tmp_path) -> None:
         ('[roles]\nlabel = ["y", "z"]', "takes one entry"),
         ('[roles]\ngroup_as_feature = "yes"', "true or false"),
         ("[roles]\nlabel_is_number = true", "unknown role"),
-        ('[roles.group]\na = "b"', "should be a value"),
-        ("roles = 3", "should be a section"),
+        ('[roles.group]\na = "b"', "must be a value"),
+        ("roles = 3", "must be a section"),
         ("table = 3", "name of a file"),
     ],
 )
@@ -63,7 +63,7 @@ def test_numbers_dates_and_the_mark_of_notepad_are_understood(tmp_path) -> None:
 def test_a_choice_under_its_former_name_still_counts(tmp_path, text) -> None:
     path = tmp_path / "dcem.toml"
     path.write_text(text)
-    with pytest.warns(DataWarning, match="most_rows is called sample_rows now"):
+    with pytest.warns(DataWarning, match="most_rows is now called sample_rows"):
         choices = read_settings(path).choices
     assert {"sample_rows": 2000} in choices.values()
 

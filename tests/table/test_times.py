@@ -50,8 +50,8 @@ def test_numbers_are_times_and_so_are_arrays_of_dates():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"when": "2023-01-01"}, "one time in all rows"),
-        ({"when": "soon"}, "one time|neither dates nor numbers"),
+        ({"when": "2023-01-01"}, "the same time in all rows"),
+        ({"when": "soon"}, "the same time|neither numbers nor dates"),
     ],
 )
 def test_what_is_not_a_time_is_refused(change, words):

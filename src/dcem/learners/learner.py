@@ -149,8 +149,8 @@ class Foreign(LearnerBase):
         super().__init__(seed, squared)
         if squared:
             raise InputError(
-                "dr-learner and instrument fit numbers (pseudo-outcomes, risks), not classes: the "
-                f"learner must be one of {', '.join(LEARNERS)}; that of dr-learner may be network."
+                "dr-learner and instrument fit numbers (pseudo-outcomes, risks), not classes. The "
+                f"learner must be one of {', '.join(LEARNERS)}; for dr-learner also network."
             )
         if not hasattr(model, "predict_proba") or not hasattr(model, "fit"):
             raise InputError(
@@ -184,8 +184,8 @@ class Foreign(LearnerBase):
                 given[self.weights_as] = weight
             else:
                 notice(
-                    f"The learner {type(self.model).__name__} takes no sample_weight: rows count "
-                    "alike in it, although they have weights."
+                    f"The learner {type(self.model).__name__} takes no sample_weight, so the "
+                    "weights of rows are ignored."
                 )
         self.model.fit(self._rows(X), y.astype(int), **given)
 
@@ -193,8 +193,8 @@ class Foreign(LearnerBase):
         """Behind results of an imperfect test: each row as both, by how likely either is."""
         if not self.weights_as:
             raise InputError(
-                f"The learner {type(self.model).__name__} takes no sample_weight, which learning "
-                "from an imperfect test needs. Choose linear, boost, forest or network."
+                f"The learner {type(self.model).__name__} takes no sample_weight, which is needed "
+                "to learn from an imperfect test. Choose linear, boost, forest or network."
             )
         rows, weight = self._rows(sample.X), sample.weight
         both, label = np.concatenate([rows, rows]), np.repeat([1, 0], len(rows))

@@ -103,16 +103,16 @@ class Preprocessor:
             arrays[name] for name in ("median", "mean", "scale", "indicators")
         )
         if any(a.shape != (n_features,) or a.dtype.kind != "f" for a in (median, mean, scale)):
-            raise ValueError(f"the preprocessing is not of {n_features} features")
+            raise ValueError(f"the preprocessing does not fit {n_features} features")
         if (
             indicators.ndim != 1
             or indicators.dtype.kind != "i"
             or len(np.unique(indicators[(indicators >= 0) & (indicators < n_features)]))
             != len(indicators)
         ):
-            raise ValueError("the missing-value indicators are not of these features")
+            raise ValueError("the missing-value indicators do not fit the features")
         if not (np.isfinite(median).all() and np.isfinite(mean).all() and (scale > 0).all()):
-            raise ValueError("the preprocessing holds numbers that cannot be used")
+            raise ValueError("the preprocessing contains invalid numbers")
         return cls(median, mean, scale, indicators, identity)
 
     @property

@@ -50,7 +50,7 @@ def dump_learner(learner: Any) -> tuple[str, dict[str, np.ndarray]]:
     """The name of a fitted learner and all that it learnt; TypeError for a third-party model."""
     name = getattr(learner, "name", None)
     if name not in LEARNERS:
-        raise TypeError(f"{type(learner).__name__} cannot be written without pickle")
+        raise TypeError(f"{type(learner).__name__} cannot be saved without pickle")
     return name, learner.arrays()
 
 

@@ -111,7 +111,7 @@ class Smooth(Linear):
         line = every[: len(every) - len(centers)]
         made = super().from_arrays({**arrays, "coefficients": line}, n_features)
         if centers.shape[1:] != line.shape or width.shape != (1,) or not width[0] > 0:
-            raise ValueError("the bumps do not fit the features")
+            raise ValueError("the basis functions do not fit the features")
         made.centers, made.width, made.coefficients = centers, float(width[0]), every
         return made
 

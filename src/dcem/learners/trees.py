@@ -61,28 +61,28 @@ class Trees:
         for name, (kind, _) in KINDS.items():
             array = getattr(self, name)
             if array.ndim != 1 or array.dtype != kind:
-                raise ValueError(f"{name} of the trees is not a row of {kind}")
+                raise ValueError(f"{name} of the trees is not an array of {kind}")
         splits = int(self.leaves.sum(dtype=np.int64)) - len(self.leaves)
         if (self.leaves < 1).any() or len(self.value) != splits + len(self.leaves):
             raise ValueError("the leaves of the trees do not add up")
         if {len(getattr(self, name)) for name in SPLITS} != {splits}:
             raise ValueError("the splits of the trees do not add up")
         if splits and not 0 <= self.feature.min() <= self.feature.max() < n_features:
-            raise ValueError("a tree asks for a feature that does not exist")
+            raise ValueError("a tree uses a feature that does not exist")
         if not np.isin(self.decision, DECISIONS).all() or not (
             np.isfinite(self.value).all() and not np.isnan(self.threshold).any()
         ):
-            raise ValueError("a tree holds something that is not a number or a direction")
+            raise ValueError("a tree contains an invalid number or direction")
         tree = np.repeat(np.arange(len(self.leaves)), self.leaves - 1)  # of each split
         number, n_leaves = np.arange(splits) - np.array(self.starts)[tree], self.leaves[tree]
         children = np.stack([self.left, self.right])  # [2, splits]
         exist = (children >= -n_leaves) & (children < n_leaves - 1)
         if not exist.all() or ((children >= 0) & (children <= number)).any():
-            raise ValueError("a tree is not a tree")
+            raise ValueError("a tree has invalid children")
         # every split but the root and every leaf is a child once, and comes after its parent
         offset = np.cumsum(2 * self.leaves) - self.leaves
         if np.bincount((offset[tree] + children).ravel()).max(initial=0) > 1:
-            raise ValueError("a tree is not a tree")
+            raise ValueError("a node of a tree has two parents")
 
     @cached_property
     def starts(self) -> list[int]:

@@ -81,7 +81,7 @@ def _fetched(address: str) -> Path:
             system.get(path, str(here / name), recursive=True)
     except (OSError, ValueError, ImportError) as error:
         missing = isinstance(error, FileNotFoundError)
-        reason = "there is nothing" if missing else str(error) or type(error).__name__
+        reason = "there is no such file" if missing else str(error) or type(error).__name__
         why = without_password(reason, address)
         raise InputError(f"{masked_address(address)} cannot be fetched: {why}") from None
     return here / name
@@ -138,8 +138,8 @@ def answer(path: Path, query: str | None) -> tuple[list[str], Callable[[int], Re
         tables = tables_in(path)
         if len(tables) != 1:
             raise InputError(
-                f"{path} has {len(tables)} tables ({quoted(list(tables))}): say which rows, as "
-                "SQL, with `query`."
+                f"{path} has {len(tables)} tables ({quoted(list(tables))}). Choose the rows with "
+                "SQL, as `query`."
             )
         [query] = tables.values()
     sql = query.strip().rstrip(";")
@@ -176,7 +176,7 @@ def _engine(path: Path) -> tuple[Callable[[Path, str, int], RecordBatches], str]
     if _begins(path).startswith(b"SQLite format 3"):
         names = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"
         return _sqlite, f"{names} AND name NOT LIKE 'sqlite_%'"
-    raise InputError(f"{path}: neither a DuckDB nor an SQLite file.")
+    raise InputError(f"{path} is neither a DuckDB nor an SQLite file.")
 
 
 def _duckdb(path: Path, sql: str, rows: int) -> RecordBatches:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from dcem.table import outcome, values
 from dcem.table.messages import quoted
-from dcem.text import percent
+from dcem.text import counted, percent
 
 FEW_VALUES = 12  # distinct values of a label
 ENOUGH = 0.99  # of the rows agree: the rest are slips
@@ -78,17 +78,17 @@ ROW = re.compile(
     r"|(nr|nummer|kennung)(_|$)"  # the end of a German word
 )
 ROLE_NAMES = {  # roles whose name a column carries, and why it is taken
-    "truth": (re.compile(r"^(truth|true_label|y_true)$"), "Named like everybody's true outcome."),
+    "truth": (re.compile(r"^(truth|true_label|y_true)$"), "The name suggests the true outcome."),
     "testing_probability": (
         re.compile(r"^testing_probability$"),
-        "Named like the probability with which tests were drawn.",
+        "The name suggests the probability with which tests were drawn.",
     ),
     "weight": (
         re.compile(
             r"^(sample|survey|sampling|case)_?(weight|wt)s?$|^(p|s)?weights?_?(survey)$"
             r"|^(fnl_?wgt|final_?(wt|wgt|weight)|pweight|perwt|wt(mec|int)\w*|llcpwt)$"
         ),
-        "Named like the weight of a row.",
+        "The name suggests the weight of a row.",
     ),
 }
 AFTER = re.compile(  # named like what happens when the result is known, and not before
@@ -230,25 +230,26 @@ def _as_label(column: NamedColumn, in_place: str | None = None) -> Candidate | N
     looked = column.text.take(np.array([v not in untested for v in column.text.values]), False)
     score, whys = 0.0, []
     if LABEL.search(column.words):
-        score, whys = 3.0, ["Named like an outcome"]
+        score, whys = 3.0, ["The name suggests an outcome"]
     elif RESULT.search(column.words):
-        score, whys = 2.0, ["Named like a result"]
+        score, whys = 2.0, ["The name suggests a result"]
     doubts: list[str] = []
     positive: tuple[str, ...] = ()
     if values.yes_or_no(results) is None:
         bad = [v for v in results if BAD.search(v.casefold()) and not GOOD.search(v.casefold())]
         if 0 < len(bad) < len(results):
             positive = tuple(bad)
+            rest = [v for v in results if v not in bad]
             doubts.append(
-                f"Of {quoted(results)} in {column.name!r}, {quoted(bad)} "
-                f"{'was' if len(bad) == 1 else 'were'} taken as yes, all else as no. Check that."
+                f"{quoted(bad)} in {column.name!r} {'counts' if len(bad) == 1 else 'count'} as "
+                f"yes, {quoted(rest)} as no."
             )
         elif (score or in_place) and len(results) == 2:
             counts = dict(zip(column.text.values, column.text.counts(), strict=True))
             positive = (min(results, key=lambda v: counts[v]),)
             doubts.append(
-                f"Which of {quoted(results)} in {column.name!r} means yes cannot be determined; "
-                f"{positive[0]!r} was taken because it is rarer."
+                f"It is unclear which of {quoted(results)} in {column.name!r} means yes; "
+                f"{positive[0]!r} was chosen because it is rarer."
             )
         else:
             return None
@@ -303,8 +304,9 @@ def _mention_slips(candidate: Candidate, chosen: Mapping[str, np.ndarray]) -> No
     if slips:
         names = " or ".join(repr(c.name) for c in candidate.tested)
         candidate.doubts.append(
-            f"{names} and {candidate.column.name!r} disagree in {slips:,} rows about who was "
-            "tested, so the label alone decides. Correct these rows if the column should."
+            f"{names} and {candidate.column.name!r} disagree about who was tested in "
+            f"{counted(slips, 'row')}, so only the label is used. Correct these rows if the column "
+            "should be used as `tested`."
         )
         candidate.tested = ()
 
@@ -312,12 +314,11 @@ def _mention_slips(candidate: Candidate, chosen: Mapping[str, np.ndarray]) -> No
 def why_tested(best: Candidate) -> str:
     """The sentence that goes with every column of `best.tested`."""
     share = np.any([c.says_yes() for c in best.tested], axis=0).mean()
-    how = "holds no yes where it says no"
-    if best.looked.mean() < ENOUGH:
-        how = "has a result exactly where it says yes"
-        if len(best.tested) > 1:
-            how = f"has a result exactly where {' or '.join(c.name for c in best.tested)} says yes"
-    return f"{best.column.name!r} {how}: {percent(share)} of the rows."
+    label, rows = repr(best.column.name), f"{percent(share)} of the rows"
+    if best.looked.mean() >= ENOUGH:
+        return f"It says yes in {rows}; where it says no, {label} is never yes."
+    says = " or ".join(repr(c.name) for c in best.tested) if len(best.tested) > 1 else "It"
+    return f"{says} says yes exactly where {label} has a result: {rows}."
 
 
 def _is_positive(candidate: Candidate) -> np.ndarray:

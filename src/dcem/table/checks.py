@@ -74,7 +74,7 @@ def check_binary(
         foreign = not np.isin(array, (0, 1)).any()
         remedy = "Recode it: 1 for yes, 0 for no." if foreign else "Correct or drop these rows."
         raise InputError(
-            f"Column {name!r} holds something other than 0 and 1 in {rows_text(bad, labels)}, "
+            f"Column {name!r} holds values other than 0 and 1 in {rows_text(bad, labels)}, "
             f"such as {values_text(series[bad].iloc[:50])}. Allowed: {allowed}. {remedy}"
         )
     absent = np.isnan(array)
@@ -126,7 +126,7 @@ def encode_classes(y: Any) -> tuple[Any, np.ndarray]:
     elif len(classes) == 1:
         raise InputError(f"y holds only one class, {quoted(classes)}; two are needed.")
     if set(classes.tolist()) == {1, 2}:  # in many surveys 1 is yes and 2 is no
-        notice("y holds 1 and 2: 2 counts as positive, the later in order. If 1 is, pass 2 - y.")
+        notice("y holds 1 and 2: 2 counts as positive. If 1 means positive, pass 2 - y.")
     encoded = np.full(len(series), np.nan)
     encoded[series.notna().to_numpy()] = present.to_numpy() == classes[1]
     if isinstance(y, pd.Series | pd.DataFrame):
@@ -227,9 +227,9 @@ def check_id(values: Any, name: str, *, labels: pd.Index | None = None) -> np.nd
         absent = absent | series.astype(str).str.strip().eq("").to_numpy(bool)
     if absent.any():
         raise InputError(
-            f"Column {name!r}, which says whose row it is, is missing in "
-            f"{rows_text(absent, labels)}. Rows of one person must stay together in splits and "
-            "resamples; give each of these rows its person, or an identifier of its own."
+            f"Column {name!r}, which identifies the person, is missing in "
+            f"{rows_text(absent, labels)}. A person's rows must stay together in splits and "
+            "resamples. Fill in the identifiers, or give each of these rows a new one."
         )
     if pd.api.types.is_integer_dtype(series.dtype):
         return series.to_numpy()
@@ -246,7 +246,7 @@ def check_weight(values: Any, name: str, *, labels: pd.Index | None = None) -> n
         raise InputError(
             f"Weight {name!r} is unusable in {rows_text(bad, labels)}, such as "
             f"{values_text(series[bad].iloc[:50])}. Allowed: finite numbers of 0 or more. "
-            "Give a row that should not count the weight 0."
+            "To leave a row out, give it the weight 0."
         )
     if not array.any():
         raise InputError(f"Weight {name!r} is zero in all {len(array):,} rows: no row would count.")
@@ -262,7 +262,7 @@ def check_probability(values: Any, name: str, *, labels: pd.Index | None = None)
         raise InputError(
             f"Testing probability {name!r} is unusable in {rows_text(bad, labels)}, such as "
             f"{values_text(series[bad].iloc[:50])}. Allowed: above 0 and at most 1, in every row. "
-            "Somebody who could not be tested cannot be spoken for."
+            "Nothing can be said about people who could not have been tested."
         )
     return array
 
@@ -288,8 +288,8 @@ def resolve_tested(
         if looked.all():
             notice(
                 f"No label in {label_name!r} is missing and no {tested_name!r} was given, so every "
-                f"row counts as tested. If zeros were imputed where nobody looked, pass "
-                f"{tested_name!r}; if nobody recorded who was tested, `positives_only`."
+                f"row counts as tested. If untested rows were filled in with 0, pass "
+                f"{tested_name!r}; if nobody recorded who was tested, use `positives_only`."
             )
         return y, looked
     looked = check_binary(tested, tested_name, labels=labels).astype(bool)
@@ -297,23 +297,23 @@ def resolve_tested(
     if positive.any():
         raise InputError(
             f"Label {label_name!r} is 1 although {tested_name!r} is 0 in "
-            f"{rows_text(positive, labels)}. A row that nobody tested cannot have a positive "
-            f"result: allowed there are 0 or missing. Correct {tested_name!r} if these rows were "
-            "tested; if the label is the truth from elsewhere, keep it apart from the table."
+            f"{rows_text(positive, labels)}. An untested row cannot have a positive result; "
+            f"allowed are 0 and missing. Correct {tested_name!r} if these rows were tested. If "
+            "these are true outcomes from another source, keep them in a separate column."
         )
     absent = looked & np.isnan(y)
     if absent.any() and not waiting:
         raise InputError(
             f"Label {label_name!r} is missing although {tested_name!r} is 1 in "
             f"{rows_text(absent, labels)}. A tested row needs its result, 0 or 1. Fill it in, or "
-            f"set {tested_name!r} to 0 where no result exists; if results are not in yet, leave "
-            "out the rows since then (`until`)."
+            f"set {tested_name!r} to 0 where no result exists. If results are still to come, leave "
+            "the latest rows out (`until`)."
         )
     if absent.any():
         notice(
             f"Label {label_name!r} is missing although {tested_name!r} is 1 in "
-            f"{rows_text(absent, labels)}: results that are not in yet. These rows count as tested "
-            "where it is asked who is tested, and as untested in all else."
+            f"{rows_text(absent, labels)}: their results are still to come. These rows count as "
+            "tested in results about who is tested, and as untested everywhere else."
         )
         looked = looked & ~absent
     if looked.all():
@@ -341,15 +341,15 @@ def check_learnable(
         if len(np.unique(y_obs[counted])) < len(np.unique(y_obs[tested])):
             raise InputError(
                 f"The weight {weight_name!r} is 0 in {rows_text(tested & (weight == 0), labels)} "
-                f"that were tested, and those left do not hold both classes of {label!r}. Rows "
-                "without weight teach nothing."
+                f"that were tested, and the other tested rows do not hold both classes of "
+                f"{label!r}. Nothing is learnt from rows of weight 0."
             )
     n, looked = len(y_obs), int(tested.sum())
     if looked == 0:
         raise InputError(
             f"Nobody is tested: {tested_name!r} is 0, or {label!r} missing, in all {n:,} rows. "
-            "Without one observed label nothing can be learnt. Check which column says who was "
-            "tested, and whether it means 1 = tested."
+            "Nothing can be learnt without observed labels. Check which column says who was "
+            "tested, and whether 1 means tested."
         )
     positives = int(np.nansum(y_obs))
     if positives in (0, looked):
@@ -357,8 +357,8 @@ def check_learnable(
             f"Only one class among the tested: {label!r} is {int(positives > 0)} in all {looked:,} "
             f"tested rows (of {n:,}). Both 0 and 1 must occur. Bring more rows, or check how the "
             "label was coded."
-            + " If it marks those who were found positive, and nobody recorded who was tested, say "
-            "so with `positives_only`." * (positives > 0 and looked < n)
+            + " If it marks only who was found positive, and nobody recorded who was tested, use "
+            "`positives_only`." * (positives > 0 and looked < n)
         )
 
 
@@ -376,7 +376,7 @@ def warn_limits(
     if constant:
         notice(
             f"Constant or entirely missing features: {quoted(constant)} ({len(constant)} of "
-            f"{len(feature_names)}). They tell no two rows apart and can be dropped."
+            f"{len(feature_names)}). They carry no information and can be dropped."
         )
     rows = np.bincount(group, minlength=len(group_names))
     looked = np.bincount(group[tested], minlength=len(group_names))
@@ -384,14 +384,14 @@ def warn_limits(
     who = quoted([group_names[int(g)] for g in unseen])
     if len(unseen) and positives_only:
         notice(
-            f"Nobody was found positive in group {who}: nothing can be said of how common the "
+            f"Nobody was found positive in group {who}: nothing can be said about how common the "
             "outcome is there."
         )
     elif len(unseen):
         notice(
             f"Nobody is tested in group {who} "
-            f"({rows[unseen].sum():,} of {len(group):,} rows). No label was ever seen there: what "
-            "is said of such a group is carried over from others, and its error cannot be "
+            f"({rows[unseen].sum():,} of {len(group):,} rows). No label was ever seen there: "
+            "results for such a group are extrapolated from others, and their error cannot be "
             "estimated. Methods that need tested rows in every group refuse."
         )
 
@@ -403,13 +403,13 @@ def mention_strange_people(people: cells.Coded, column: str) -> None:
     if counts.max(initial=0) >= max(50, 0.05 * len(people.codes), usual):
         notice(
             f"Column {column!r} is {people.values[int(counts.argmax())]!r} in {counts.max():,} of "
-            f"{len(people.codes):,} rows, which count as one person. If it means that nobody knows "
-            "whose they are, give each of these rows an identifier of its own."
+            f"{len(people.codes):,} rows, which count as one person. If this value means that the "
+            "person is unknown, give each of these rows a new identifier."
         )
     if rounded := next((name for name in people.values if cells.ROUNDED.match(name)), None):
         notice(
-            f"Column {column!r} holds {rounded!r}: a spreadsheet rounds long numbers so, and "
-            "people who share what is left count as one. Export it as text."
+            f"Column {column!r} holds {rounded!r}, a long number that a spreadsheet has rounded. "
+            "People whose rounded numbers agree count as one. Export the column as text."
         )
 
 
@@ -432,6 +432,6 @@ def mention_copies(X: np.ndarray, y_obs: np.ndarray) -> None:
     if several.sum() >= FEWEST_COPIES and positive[several].sum() > 0.98 * counts[several].sum():
         notice(
             f"{surplus:,} of {len(X):,} rows are copies of others: the same features, test and "
-            "result. Whoever counts twice makes all else look surer than it is. Drop them, or name "
-            "the column that says whose row it is (`id`)."
+            "result. Counting rows twice makes results look more certain than they are. Drop the "
+            "copies, or name the column that identifies the person (`id`)."
         )

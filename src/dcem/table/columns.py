@@ -34,12 +34,12 @@ ID_NAME = re.compile(r"(^|[_\W])(id|nbr|no|number|key|mrn|uuid|guid)$|(?<=[a-z])
 IN_TEXT = {  # what nearly all values are like -> what to say of them
     re.compile(
         r"[<>]?=?\s*[-+]?\d+([.,]\d+)?(\s*[^\W\d][^\d\s]{1,11}|\s*°\w|\s\w)|[A-Z]{3}\s*[\d.,]+"
-    ): ("text, by its unit: {!r} without it would be a number"),
+    ): ("text because of its unit: {!r} without it would be a number"),
     re.compile(r"[(~≈]?[-+]?(\d+[.,]\d+|\d{1,3}(['’\s]\d{3})+([.,]\d+)?|\d+)\)?[-*†]?"): (
-        "text, by its spelling: {!r} written as 1234.5 would be a number"
+        "text because of its spelling: {!r} written like 1234.5 would be a number"
     ),
     re.compile(r"\d+ ?/ ?\d+"): (
-        "two numbers in a cell, such as {!r}: in a column of its own each would be a number"
+        "two numbers per cell, such as {!r}: in separate columns each would be a number"
     ),
 }
 LETTER = re.compile(r"\d+([.,]\d+)?[^\W\d_]")  # "8m", the age of a baby among years; or a code
@@ -230,7 +230,7 @@ def _number_in_text(text: values.Coded, counts: np.ndarray) -> tuple[np.ndarray,
 def _lost(found: Sequence[str]) -> str:
     """What to say of cells that are none of what their column holds, or nothing."""
     shown = ", ".join(map(repr, found[:3])) + (", ..." if len(found) > 3 else "")
-    return f"{shown} counts as missing" if found else ""
+    return f"{shown} count{'s' if len(found) == 1 else ''} as missing" if found else ""
 
 
 def _may_part_thousands(column: pa.ChunkedArray) -> str:
@@ -247,7 +247,7 @@ def _may_part_thousands(column: pa.ChunkedArray) -> str:
     if not pc.all(pc.match_substring_regex(pointed, r"^\s*[-+]?[1-9]\d{0,2}\.\d{3}\s*$")).as_py():
         return ""
     first = pointed[0].as_py().strip()
-    return f"{first!r} is read as {float(first):g}: leave the point out if it parts thousands"
+    return f"{first!r} is read as {float(first):g}: remove the point if it separates thousands"
 
 
 def _hidden(column: pa.ChunkedArray, numbers: np.ndarray, missing: Collection[str]) -> str:
@@ -261,7 +261,7 @@ def _hidden(column: pa.ChunkedArray, numbers: np.ndarray, missing: Collection[st
     here = np.intersect1d(inside, values.numbers(column)) if len(inside) else inside
     if len(here) == 0:
         return ""
-    return f"{values.spell(here[0])} counts as missing, though others lie on both sides of it"
+    return f"{values.spell(here[0])} counts as missing although it lies between other values"
 
 
 def _guess_codes(name: str, text: values.Coded, person: np.ndarray | None) -> Guess:
@@ -290,7 +290,7 @@ def _guess_number(
     whole = bool((present == np.floor(present)).all())
     if whole and dates.are_compact(found):
         read = dates.days_of(text(), dates.COMPACT)[0]
-        return _guess_date(name, read, dates.COMPACT, "read as YYYYMMDD")
+        return _guess_date(name, read, dates.COMPACT, "read as dates, YYYYMMDD")
     if len(found) == 1:  # the one value tells nothing, that it is missing may
         level = values.Coded(np.where(absent, -1, 0), (values.spell(float(found[0])),))
         one = _guess_codes(name, level, person)
@@ -299,7 +299,7 @@ def _guess_number(
         return Guess("identifier", share, len(found), None, _IDENTIFIER)
     if whole and 2 < len(found) <= MOST_CODES and CODE_NAME.search(name):
         codes_guess = _guess_codes(name, text(), person)
-        note = "; ".join(filter(None, [codes_guess.note, "codes, by name"]))
+        note = "; ".join(filter(None, [codes_guess.note, "read as codes because of its name"]))
         return replace(codes_guess, note=note)
     clock = dates.disguise_note(found) if whole else ""
     clock = clock or dates.day_numbers_note(normalised(name), found)
@@ -322,7 +322,7 @@ def _few_codes(name: str, found: np.ndarray, counts: np.ndarray) -> bool:
 
 
 AS_OTHER = "as (other)"  # one level for all of them
-LIKE_CODES = "a quantity? `category` if these are codes"
+LIKE_CODES = "read as a quantity: use `category` if these are codes"
 _IDENTIFIER = "looks like an identifier; list it under `include` to keep it"
 
 
@@ -353,7 +353,7 @@ def _guess_date(name: str, days: np.ndarray, known: str | None, note: str) -> Gu
     share = float(absent.mean()) if len(days) else 0.0
     kind = "time" if known is not None and dates.is_time(known) else "date"
     if distinct <= 1:
-        note = "missing in every row" if distinct == 0 else f"the same {kind} wherever there is one"
+        note = "missing in every row" if distinct == 0 else f"the same {kind} wherever given"
         return Guess("constant", share, distinct, None, note)
     return Guess(kind, share, distinct, Encoding(name, kind, date_format=known), note)
 
@@ -387,13 +387,15 @@ def _guess_category(name: str, text: values.Coded, keep: bool, person: np.ndarra
     if not levels:
         who = "rows" if person is None else "people"
         enough = int(max(THRESHOLD, RARE * n)) if person is None else THRESHOLD
-        return Guess("category", share, distinct, None, unit or f"no level has {enough} {who}")
+        return Guess(
+            "category", share, distinct, None, unit or f"no level has at least {enough} {who}"
+        )
     if len(levels) == 1 and not encoding.other and not encoding.missing:
         return Guess("constant", share, distinct, None, f"{levels[0]!r} in nearly all rows")
     if distinct > len(levels):
         notes.append(f"{counted(distinct - len(levels), 'rare value')} {AS_OTHER}")
     if doubtful := [v for v in text.values if v.casefold() in values.NOT_A_NUMBER - {"-", "."}]:
-        notes.append(f"{doubtful[0]!r} is a level; list it under `missing` if it means that")
+        notes.append(f"{doubtful[0]!r} is a level; if it means missing, list it under `missing`")
     return Guess("category", share, distinct, encoding, "; ".join(notes))
 
 
@@ -409,7 +411,8 @@ def _numbers_in_text(found: Sequence[str]) -> str:
         if such and len(odd) - len(such) <= 0.1 * len(first):
             return said.format(such[0])
     if odd and len(odd) < 0.5 * len(first) and all(map(LETTER.fullmatch, odd)):
-        return f"text, by {quoted(odd, FEW_ODD)}: in one unit and without its letter it {HIDDEN}"
+        shown = quoted(odd, FEW_ODD)
+        return f"text because of {shown}: in one unit and without the letter it {HIDDEN}"
     if len(found) > MOST_CODES and len(odd) <= 0.1 * len(first):
         odd = [
             v
@@ -417,7 +420,7 @@ def _numbers_in_text(found: Sequence[str]) -> str:
             if np.isnan(number)
         ]
         if 0 < len(odd) <= FEW_ODD:
-            return f"text, by {quoted(odd)}: if that goes under `missing`, it would be a number"
+            return f"text because of {quoted(odd)}: with that listed under `missing`, it {HIDDEN}"
     return ""
 
 

@@ -93,13 +93,13 @@ def _layout(path: Path, changed: int, size: int) -> Layout:
     notes = []
     if encoding != "utf8" and not encoding.startswith("utf-16"):
         notes.append(
-            f"{path.name} is not UTF-8 text; it is read as {encoding}. If letters with accents "
-            "look wrong, save it as UTF-8."
+            f"{path.name} is not UTF-8 text; it is read as {encoding}. If accented letters look "
+            "wrong, save it as UTF-8."
         )
     lines = _sample(path, encoding)
     start = next((i for i, line in enumerate(lines.splitlines()) if line.strip()), None)
     if start is None:
-        raise InputError("The file is empty: not even a header.")
+        raise InputError("The file is empty: it has no header.")
     named = NAMED.match(lines)
     lines = lines[named.end() :] if named else lines
     start += bool(named)
@@ -107,8 +107,8 @@ def _layout(path: Path, changed: int, size: int) -> Layout:
     header, *rows = _records(lines, delimiter)
     if len(header) == 1:
         notes.append(
-            f"{path.name} has one column, {header[0]!r}. Fields are separated by a comma, "
-            "semicolon, tab or bar."
+            f"{path.name} has only one column, {header[0]!r}. Columns must be separated by commas, "
+            "semicolons, tabs or bars."
         )
     if _is_padded(header):
         header = [name.strip() for name in header]
@@ -121,8 +121,8 @@ def _layout(path: Path, changed: int, size: int) -> Layout:
         elif _name_rows([row[0].strip() for row in rows]):
             fields.insert(0, _free("(row names)", names))
             notes.append(
-                f"The rows of {path.name} have one field more than the header has names. The first "
-                "is taken as the row's own name and left out."
+                f"The rows of {path.name} have one field more than the header. The first field is "
+                "taken as a row name and left out."
             )
     commas, points = (_has_decimals(rows, mark) for mark in (",", r"\."))
     doubtful = commas == points  # then a semicolon tells: where commas are decimal, it parts fields
@@ -190,8 +190,8 @@ def _scan(path: Path) -> tuple[str, bool]:
         while block := file.read(BLOCK):
             if b"\0" in block:
                 kind = next((k for mark, k in SIGNATURES.items() if start.startswith(mark)), "")
-                hint = f" By its first bytes it is {kind}: give it that ending." if kind else ""
-                raise InputError(f"The file holds NUL bytes: it is not a table in text form.{hint}")
+                hint = f" It seems to be a {kind} file: give it that ending." if kind else ""
+                raise InputError(f"The file contains NUL bytes, so it is not a text table.{hint}")
             if encoding == "utf8":
                 try:
                     decoder.decode(block)
@@ -332,8 +332,8 @@ def _refuse_swallowed(batch: pa.RecordBatch, layout: Layout) -> None:
     for name in layout.must_be_empty:
         if pc.any(pc.not_equal(batch.column(name), "")).as_py():
             raise InputError(
-                "the rows end with a delimiter as if a column without a name followed, and some "
-                "have a value there. Give that column a name."
+                "the rows have one field more than the header, and some have a value in it. Give "
+                "the last column a name."
             )
     if not layout.has_long_cells:
         return
@@ -347,9 +347,9 @@ def _refuse_swallowed(batch: pa.RecordBatch, layout: Layout) -> None:
             if between and below > 0 and cell.count(layout.delimiter) >= below * between:
                 shown = name or "(no name)"
                 raise InputError(
-                    f"a cell of column {shown!r} holds {counted(below + 1, 'line')} and as many "
-                    "delimiters as whole rows have: a quote that is never closed seems to have "
-                    "swallowed them. Remove single quotation marks, or double them."
+                    f"a cell of column {shown!r} contains {counted(below + 1, 'line')} and as many "
+                    "delimiters as whole rows: an unclosed quotation mark seems to have swallowed "
+                    "rows. Remove unpaired quotation marks, or double them."
                 )
 
 
@@ -369,13 +369,13 @@ def parse_failure(message: str) -> str:
     """What Arrow says of a CSV, without the line that it quotes."""
     found = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message)
     if found is None:
-        return "it cannot be split into rows. Look for a quote that is never closed."
+        return "it cannot be split into rows. Look for an unclosed quotation mark."
     row, expected, got = (int(number or 0) for number in found.groups())
     where = f"row {row:,} (the header is row 1)" if row else "a row"
     if got < expected:
-        hint = "The file may be truncated. Remove what stands below the table, such as a count."
+        hint = "The file may be truncated. Remove lines below the table, such as a row count."
     elif expected == 1:
         hint = "Remove lines above the header, such as a title."
     else:
-        hint = "A value that holds the delimiter must be quoted."
+        hint = "A value that contains the delimiter must be in quotation marks."
     return f"{where} has {counted(got, 'column')}, the header {expected}. {hint}"

@@ -126,8 +126,8 @@ def zones_note(values: Sequence[str]) -> str:
     if len(zones) < 2 or _with_zone(of_first, zones[0]) is None:
         return ""
     return (
-        f"dates in several time zones ({', '.join(zones)}), which are not read: write all in one, "
-        "or with offsets such as +01:00"
+        f"dates in several time zones ({', '.join(zones)}) are not read as dates: write all in one "
+        "zone, or with offsets such as +01:00"
     )
 
 
@@ -155,10 +155,10 @@ def forms_note(values: Sequence[str]) -> str:
     if len(first) < 2 or unread > (1 - SHARE) * len(few):
         return ""
     written = ", ".join(map(repr, first.values()))
-    return f"dates in several forms, such as {written}: in one form they {DATED}"
+    return f"dates in several formats, such as {written}: in one format they {DATED}"
 
 
-DATED = "would be dates"
+DATED = "would be read as dates"
 
 
 def is_time(known: str) -> bool:
@@ -178,12 +178,12 @@ def reading_note(values: Sequence[str], known: str) -> str:
         )
         swapped = second + mark + first + known[order.end() :]
         doubtful = (_dates(values, swapped).notna() >= _dates(values, known).notna()).all()
-        doubt = f"; no day is above 12, it might as well be {other}" if doubtful else ""
+        doubt = f"; no day is above 12, so it could also be {other}" if doubtful else ""
         said.append(f"read as {taken}{doubt}")
     if (named := _NAMED.fullmatch(known)) and named[2] not in UNIVERSAL:
-        said.append(f"times as they are written, in {named[2]}")
+        said.append(f"times stay in {named[2]}, as written")
     if "%y" in known:
-        said.append("years 69 to 99 are 1969 to 1999")
+        said.append("years 69 to 99 are read as 1969 to 1999")
     if is_time(known):
         said.append("a time of day, in hours")
     if known in (*WEEKS, *QUARTERS):
@@ -218,12 +218,12 @@ def disguise_note(found: np.ndarray) -> str:
     if len(found) < 30 or found.min() < 0:
         return ""
     if found.max() < 2400 and found.max() >= 1300 and (found % 100 < 60).all():
-        return "looks like times written HHMM: as numbers, hours are not evenly long"
+        return "looks like times written HHMM: read as numbers, whose differences are not durations"
     written = pd.Series(found.astype(np.int64).astype(str)).str.zfill(8)
     for shape, form in (("MMDDYYYY", "%m%d%Y"), ("DDMMYYYY", "%d%m%Y")):
         read = pd.to_datetime(written, format=form, errors="coerce")
         if read.notna().mean() > 0.95 and read.dt.year.between(1900, 2100).mean() > 0.95:
-            return f"looks like dates written {shape}: as numbers, they do not measure time"
+            return f"looks like dates written {shape}: read as numbers, not in order of time"
     return ""
 
 
@@ -236,7 +236,7 @@ def day_numbers_note(name: str, found: np.ndarray) -> str:
         return ""
     first = int(found.min())
     day = np.datetime64("1899-12-30") + first
-    return f"looks like the days of a spreadsheet ({first} is {day}): read as numbers, not as dates"
+    return f"looks like a spreadsheet's day numbers ({first} is {day}): not read as dates"
 
 
 def end_of(written: str, like: str | None = None) -> float:

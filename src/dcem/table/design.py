@@ -45,8 +45,8 @@ def probabilities(
     absent = ~tested & (found[row] == 1)
     if absent.any():
         raise InputError(
-            f"{path} does not list {rows_text(absent, row)}, which are untested: nobody knows "
-            "how likely they were to be tested. Take the table that the list was made for."
+            f"{path} does not list {rows_text(absent, row)}, which are untested, so their "
+            "probability of being tested is unknown. Use the table that the list was made for."
         )
     if DRAWN in listed.column_names:
         text = values.coded(listed.column(DRAWN))
@@ -71,22 +71,22 @@ def _places(table: pa.Table, listed: pa.Table, roles: Roles, given: Path) -> np.
             unknown = [person for person in asked if person not in where]
             if unknown:
                 raise InputError(
-                    f"{given} lists {len(unknown):,} people whom the table does not hold. Take the "
+                    f"{given} lists {len(unknown):,} people who are not in the table. Use the "
                     "table that the list was made for, with all its rows."
                 )
             if not _distinct(asked.astype(str)):
-                raise InputError(f"{given} lists somebody twice, whom the table holds once.")
+                raise InputError(f"{given} lists a person twice who has one row in the table.")
             return np.array([where[person] for person in asked], np.int64)
     if not (np.isin(position, np.arange(table.num_rows)).all() and _distinct(position)):
         raise InputError(
-            f"{given} lists rows that the table of {table.num_rows:,} rows does not hold. Take the "
-            "table that the list was made for, its rows in their order."
+            f"{given} lists rows that are not in the table, which has {table.num_rows:,} rows. Use "
+            "the table that the list was made for, with its rows in the same order."
         )
     place = position.astype(np.int64)
     if known and (people[place] != asked).any():
         raise InputError(
             f"{given} was made for a table in another order: {roles.id!r} differs in "
-            f"{int((people[place] != asked).sum()):,} rows. Put the rows back in their order."
+            f"{int((people[place] != asked).sum()):,} rows. Restore the order of the rows."
         )
     return place
 
@@ -100,11 +100,11 @@ def _mention_departures(tested: np.ndarray, drawn: np.ndarray, given: Path) -> N
     without, beside = int((drawn & ~tested).sum()), int((tested & ~drawn).sum())
     if without:
         notice(
-            f"Of {int(drawn.sum()):,} rows drawn in {given}, {without:,} have no result. What is "
-            "estimated holds if they are missing by chance alone."
+            f"Of {int(drawn.sum()):,} rows drawn in {given}, {without:,} have no result. Estimates "
+            "are valid if these are missing by chance alone."
         )
     if beside:
         notice(
-            f"{beside:,} rows were tested although {given} did not draw them: their probability "
-            "was another, and unknown. Leave their results out if they are many."
+            f"{beside:,} rows were tested although {given} did not draw them, so their probability "
+            "of being tested is unknown. Leave their results out if they are many."
         )

@@ -145,7 +145,7 @@ def divide(person: np.ndarray, shares: Sequence[float], random_state: Any) -> li
     if any(len(one) == 0 for one in chosen):
         raise InputError(
             f"Shares {tuple(shares)} leave a part empty: there are only {len(sizes)} "
-            f"{'rows' if len(sizes) == len(person) else 'people'} to share out. Use larger shares."
+            f"{'rows' if len(sizes) == len(person) else 'people'} to divide. Use larger shares."
         )
     return [np.isin(person, one) for one in chosen]
 

@@ -188,10 +188,10 @@ class Encoder:
             if encoding.kind != "category":
                 if share > STRANGE:
                     written = encoding.date_format or dates.ISO
-                    form = f"not {encoding.kind}s of the form {written} as in training"
+                    form = f"not {encoding.kind}s in the format {written} of the training table"
                     what = {"date": form, "time": form, "boolean": "neither yes nor no"}
                     problem = what.get(encoding.kind, "not numbers")
-                    yield f"{encoding.name}: {cells:,} cells are {problem}, counted as missing."
+                    yield f"{encoding.name}: {cells:,} cells are {problem} and count as missing."
                 continue
             much = share - usual.get(f"{encoding.name}={OTHER}", 0.0) > STRANGE
             if encoding.levels and (much or (share > rare and not encoding.other)):
@@ -200,7 +200,8 @@ class Encoder:
                     many = f"{counted(cells, 'value')} {'was' if cells == 1 else 'were'}"
                 as_what = "other" if encoding.other else "none of the known levels"
                 new = f"{many} rare or never seen in training"
-                yield f"{encoding.name}: {new}, counted as {as_what}."
+                count = "counts" if many.endswith("was") else "count"
+                yield f"{encoding.name}: {new} and {count} as {as_what}."
 
     def to_plain(self) -> dict[str, Any]:
         """The encoder as JSON knows it."""

@@ -120,7 +120,7 @@ def tables_within(path: Path) -> dict[str, str]:
 def refuse_query(path: Path, query: str | None) -> None:
     """Say of a file that is a table by itself that there is nothing to ask."""
     if query is not None:
-        raise InputError(f"{path} is not a database or a workbook: it takes no `query`.")
+        raise InputError(f"{path} is not a database or a workbook, so `query` does not apply.")
 
 
 def _in_memory(table: pa.Table, notes: Sequence[str] = ()) -> Stored:
@@ -167,7 +167,7 @@ def _folder(folder: Path, only: str | None, files: tuple[Path, ...], changed: in
     `only` is the one whose rows are read; it has the columns and types of all.
     """
     if not files:
-        raise InputError(f"{folder}: a folder without .parquet files.")
+        raise InputError(f"{folder}: the folder has no .parquet files.")
     if only is not None and folder / only not in files:
         raise InputError(f"{folder} has no file {only!r}.")
     # All files are asked: a number that is whole in one of them may not be in the next.
@@ -288,7 +288,8 @@ def _workbook(path: Path, sheet: str | None) -> Stored:
     notes = []
     if len(filled) > 1:
         notes.append(
-            f"{path.name} has several sheets; {taken!r} is read. Another one: name it with `query`."
+            f"{path.name} has several sheets; {taken!r} is read. To read another, name it as "
+            "`query`."
         )
     columns = zip(*(row for row in rows if any(cell != "" for cell in row)), strict=True)
     arrays, names = [], []
@@ -346,8 +347,8 @@ def _statistics(path: Path) -> Stored:
                 f"{spell(code)} ({text})" for code, text in sorted(labels.items())[:3]
             )
             notes.append(
-                f"Column {name!r} of {path.name} is read as numbers: labels stand for few of its "
-                f"values ({shown}). If these mean a missing value, list them under `missing`."
+                f"Column {name!r} of {path.name} is read as numbers, because few of its values "
+                f"have labels ({shown}). If these mean missing, list them under `missing`."
             )
         arrays.append(array_of(values))
     return _in_memory(pa.Table.from_arrays(arrays, names=list(frame.columns)), notes)

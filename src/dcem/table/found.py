@@ -35,17 +35,16 @@ def resolve_found(
     for role, given in others.items():
         if given is not None:
             raise InputError(
-                "The label was said to hold found positives only (`positives_only`), and "
-                f"`{role}` was given, which needs a record of who was tested. Leave out one of the "
-                "two."
+                "With `positives_only` there is no record of who was tested, but "
+                f"`{role}` needs one. Leave out one of the two."
             )
     found = checks.check_binary(y, label_name, labels=labels, missing="missing") == 1
     if found.all() or not found.any():
         who = "Everybody" if found.all() else "Nobody"
         raise InputError(
             f"{who} was found positive: {label_name!r} is {int(found.all())} in all {len(found):,} "
-            "rows. Both the found and others are needed. Bring more rows, or check how the label "
-            "was coded."
+            "rows. The table needs people who were found positive and people who were not. Add "
+            "rows, or check how the label is coded."
         )
     return np.where(found, 1.0, np.nan), found
 
@@ -73,19 +72,20 @@ def refuse_prevalence(
         if ends[0] > 1:
             of = f" of group {one.group}" if one.group else ""
             raise InputError(
-                f"The prevalence is stated as {one.words}, but more people{of} were found to have "
-                "the outcome already. Check that the rate is of the same outcome and people."
+                f"The prevalence is stated as {one.words}, but more people{of} have already been "
+                "found to have the outcome. Check that the rate refers to the same outcome and "
+                "people."
             )
         said = "-".join(dict.fromkeys(number(min(end, 1.0), 2) for end in ends))
         rates.append(f"{one.group}={said}" * bool(one.group) or said)
     value = "" if few else f" (here {','.join(rates)})"
     alike = len(group_names) > 1 and not stated[0].group
     raise InputError(
-        "With found positives alone (`positives_only`) a prevalence says which share of the "
-        f"positives is found, the found share over it{value}: state that as `test_sensitivity` "
-        "instead."
-        + " One for all groups means that their positives are found equally often; a prevalence by "
-        "group does not assume it." * alike
+        "With `positives_only`, state which share of the positives is found, as "
+        f"`test_sensitivity`, instead of a prevalence: the share found, divided by the prevalence"
+        f"{value}."
+        + " One number for all groups means that positives are found equally often in each; a "
+        "prevalence by group does not assume this." * alike
     )
 
 
@@ -93,13 +93,13 @@ def require_record(problem: SelectiveLabels) -> None:
     """Refuse what is not a problem, and one in which nobody recorded who was tested."""
     if not hasattr(problem, "positives_only"):
         raise InputTypeError(
-            f"Expected a problem (SelectiveLabels), got {type(problem).__name__}. Of a frame or a "
-            "file, `dcem.read_table(table, roles).problem` is one."
+            f"Expected a problem (SelectiveLabels), got {type(problem).__name__}. For a frame or a "
+            "file, use `dcem.read_table(table, roles).problem`."
         )
     if problem.positives_only:
         raise InputError(
-            "This table says only who was found positive: what is asked needs a record of who was "
-            "tested. Without one there are `dcem.audit_found` and `dcem.compare_found`."
+            "This table says only who was found positive, but a record of who was tested is "
+            "needed. Without one, use `dcem.audit_found` and `dcem.compare_found`."
         )
 
 
@@ -110,8 +110,8 @@ def with_weight(problem: SelectiveLabels) -> SelectiveLabels:
     kept = problem.subset(problem.weight > 0)
     if kept.extent != "some":
         raise InputError(
-            "The weight is 0 for everybody who was found, or for everybody else. Rows without "
-            "weight teach nothing."
+            "The weight is 0 for everybody who was found positive, or for everybody else. Nothing "
+            "is learnt from rows of weight 0."
         )
     return kept
 

@@ -39,12 +39,12 @@ def as_table(frame: Any) -> pa.Table:
     except (TypeError, pa.ArrowException) as error:
         if hasattr(type(frame), "columns"):
             raise InputError(
-                f"A column of the frame is of a type that Arrow does not know ({error}). Cast it, "
+                f"A column of the frame has a type that Arrow does not know ({error}). Cast it, "
                 "for example to text."
             ) from None
         raise InputError(
             f"Expected a frame (pandas, polars, Arrow, DuckDB or another one that narwhals knows), "
-            f"got {type(frame).__name__}. For arrays there is SelectiveLabels.from_arrays, for "
+            f"got {type(frame).__name__}. For arrays use SelectiveLabels.from_arrays, for "
             "files read_table."
         ) from None
 
@@ -133,7 +133,7 @@ def _refuse_disagreement(first: str, index: pd.Index, name: str, other: pd.Index
     i = int(np.flatnonzero(differ)[0])
     if np.array_equal(np.sort(mine), np.sort(theirs)):
         remedy = (
-            "They hold the same labels in another order; bring them into one, for example "
+            "They have the same labels in a different order; use the same order, for example "
             f"{name}.loc[{first}.index]."
         )
     else:

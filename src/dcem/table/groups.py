@@ -51,8 +51,8 @@ def check_groups(
     names = tuple(all_names[p] for p in present)
     if EVERYBODY in names:
         raise InputError(
-            f"A group of {name!r} is called {EVERYBODY!r}, which is what results call all groups "
-            "together. Rename it."
+            f"Column {name!r} has a group called {EVERYBODY!r}, the name that results use for all "
+            "groups together. Rename it."
         )
     if len(names) == 1 and levels is None:
         notice(f"Group {name!r} is {names[0]!r} in all rows: there are no groups to compare.")
@@ -89,15 +89,15 @@ def check_deciders(values: Any, name: str) -> tuple[np.ndarray, tuple[str, ...]]
     recorded = text.codes >= 0
     if len(text.values) < 2:
         raise InputError(
-            f"Column {name!r}, which says who decided, holds "
-            + (f"one decider, {text.values[0]!r}, in all rows." if len(text.values) else "nothing.")
+            f"Decider column {name!r} "
+            + (f"has one decider, {text.values[0]!r}." if len(text.values) else "is empty.")
             + " Deciders are compared with each other: name a column with two or more, or none."
         )
     if len(text.values) > recorded.sum() / 2:
         raise InputError(
-            f"Column {name!r}, which says who decided, holds {len(text.values):,} deciders in "
-            f"{int(recorded.sum()):,} rows: it looks like an identifier of rows. A decider has "
-            "decided on many people."
+            f"Decider column {name!r} has {len(text.values):,} deciders in "
+            f"{int(recorded.sum()):,} rows, so it looks like an identifier of rows. A decider must "
+            "have decided on many people."
         )
     return text.codes.astype(np.int64), text.values
 
@@ -116,15 +116,13 @@ def check_recorded(decider: np.ndarray, tested: np.ndarray, name: str) -> None:
     shares = f"{percent(of_tested)} of the tested rows and in {percent(of_others)} of the others"
     if of_others < HARDLY_RECORDED:
         raise InputError(
-            f"Column {name!r}, which says who decided, is filled in {shares}: it seems to say who "
-            "did the test, and nobody knows who decided against one. Name as `decider` a column "
-            "that is filled in whether or not somebody was tested, or none; leave this one out of "
-            "the features (`exclude`)."
+            f"Decider column {name!r} has a value in {shares}. It seems to say who did the test, "
+            "not who decided whether to test. Name as `decider` a column that has values for "
+            "tested and untested rows, or none; leave this one out of the features (`exclude`)."
         )
     notice(
-        f"Column {name!r}, which says who decided, is filled in {shares}. Rows without a decider "
-        "are left out where deciders are compared, so that each seems to test more people than "
-        "they do."
+        f"Decider column {name!r} has a value in {shares}. Rows without a decider are left out "
+        "when deciders are compared, so each seems to test more people than they really do."
     )
 
 
@@ -135,8 +133,8 @@ def mention_small_groups(group: np.ndarray, group_names: Sequence[str]) -> None:
     if small and len(group_names) > 1:
         notice(
             f"Fewer than {THRESHOLD} rows in group {quoted(small, 5)}. They are kept and scored "
-            "like everybody, but nothing about so few people can be estimated by itself; results "
-            "will say so. Merge groups in the table if that makes sense."
+            "like all others, but nothing can be estimated for so few people alone; results will "
+            "say so. Merge groups in the table if that makes sense."
         )
 
 
@@ -176,7 +174,7 @@ def _columns(values: Any, name: str) -> list[tuple[str, Coded]]:
     else:
         columns = [(name, values)]
     if not columns:
-        raise InputError(f"{name!r} has no columns. Leave it out where groups do not matter.")
+        raise InputError(f"{name!r} has no columns. Leave it out if there are no groups.")
     return [(column, _coded(one, column)) for column, one in columns]
 
 
@@ -208,14 +206,13 @@ def _with_missing(
         return text.codes, list(text.values)
     if MISSING_LEVEL in text.values:
         raise InputError(
-            f"Group column {column!r} is missing in {rows_text(absent, labels)}, and holds the "
-            f"value {MISSING_LEVEL!r} besides, which is what such rows are called. Rename the "
-            "value, or fill it in."
+            f"Group column {column!r} is missing in {rows_text(absent, labels)}. Such rows are "
+            f"called {MISSING_LEVEL!r}, but the column also contains that value. Rename the value, "
+            "or fill in the missing ones."
         )
     notice(
         f"Group column {column!r} is missing in {rows_text(absent, labels)}. These rows form "
-        f"a level of their own, {MISSING_LEVEL!r}, with its own results; fill the values in "
-        "or drop the rows if that is not what you want."
+        f"a separate group, {MISSING_LEVEL!r}. To avoid this, fill in the values or drop the rows."
     )
     return np.where(absent, len(text.values), text.codes), [*text.values, MISSING_LEVEL]
 
@@ -233,22 +230,23 @@ def _mention_doubtful(text: Coded, column: str) -> None:
     several = [name for spellings in alike.values() if len(spellings) > 1 for name in spellings]
     if several:
         notice(
-            f"Group column {column!r} has levels that differ in case or blanks alone: "
-            f"{quoted(several)}. They count as different groups; spell them alike if they are one."
+            f"Group column {column!r} has values that differ only in case or spaces: "
+            f"{quoted(several)}. They count as different groups; if they are one, spell them the "
+            "same way."
         )
     if len(names) > MOST_NUMBERS and cells.all_numbers(names):
         notice(
-            f"Group column {column!r} holds {len(names)} different numbers, each of which is a "
+            f"Group column {column!r} has {len(names)} different numbers, and each counts as a "
             "group. Cut it into bands first, for example with pandas.cut."
         )
     doubtful = [name for name in names if name.casefold() in cells.NOT_A_NUMBER]
     if doubtful:
         one = len(doubtful) == 1
-        counts = "level {}, which counts" if one else "levels {}, each of which counts"
+        counts = "value {}, which counts" if one else "values {}, each of which counts"
         means, it = ("it means", "it") if one else ("they mean", "them")
         notice(
             f"Group column {column!r} has the {counts.format(quoted(doubtful))} as a group of that "
-            f"name. If {means} that the group is not known, list {it} under `missing`, or leave "
+            f"name. If {means} that the group is unknown, list {it} under `missing`, or leave "
             "these cells empty."
         )
 
@@ -279,9 +277,8 @@ def _match(
     for code, name in enumerate(names):
         if name not in index:
             raise InputError(
-                f"Group column {column!r} has the level {name!r} in "
-                f"{rows_text(codes == code, labels)}, which is not among the given group names: "
-                f"{quoted(levels)}.{did_you_mean(name, levels)} Correct the value or add the "
-                "level."
+                f"Group column {column!r} is {name!r} in {rows_text(codes == code, labels)}, which "
+                f"is not among the given group names: {quoted(levels)}."
+                f"{did_you_mean(name, levels)} Correct the value or add the name."
             )
     return np.array([index[name] for name in names], dtype=np.int64)[codes], levels

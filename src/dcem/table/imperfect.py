@@ -34,12 +34,12 @@ if TYPE_CHECKING:  # a process that trains networks does without it
 SENSITIVITY, SPECIFICITY = "sensitivity", "specificity"
 SPELLING = "a number such as .6, an interval such as .5-.7, `F=.6,M=.8` by group, or a column"
 TEST_ASSUMPTION = (
-    "The test errs at the stated rates: given the truth and the group, whether it does has nothing "
-    "to do with the features."
+    "The test errs at the stated rates, and given the truth and the group, its errors do not "
+    "depend on the features."
 )
 ABSURD = (  # who would have to have the outcome at the least, and what more or fewer would mean
-    (SENSITIVITY, "everybody", "more people who have it than people"),
-    (SPECIFICITY, "nobody", "fewer people who have it than none"),
+    (SENSITIVITY, "everybody", "more people with the outcome than people"),
+    (SPECIFICITY, "nobody", "fewer than zero people with the outcome"),
 )
 CERTAIN = 30.0  # log-odds that stand for certainty
 FAR = 3.0  # standard errors by which rates and results must disagree to be called incompatible
@@ -190,7 +190,7 @@ def _per_row(
     bad = tested & ~((values > 0) & (values <= 1))
     if bad.any():
         raise InputError(
-            f"{of} must lie between 0 and 1 for everybody tested; it does not in "
+            f"{of} must be above 0 and at most 1 for everybody tested; it is not in "
             f"{rows_text(bad, labels)}."
         )
     found = np.where(tested, values, values[tested].mean())
@@ -207,12 +207,12 @@ def _check_informative(test: ImperfectTest) -> None:
         at_worst = at_worst - Z * one.error * (test.source == place).any(axis=1)
     if (at_worst <= 0).any():
         worst = test.rates[int(at_worst.argmin())]
-        unsure = " or could, by their intervals" if worst.sum() > 1 else ""
+        sums = "could add up to 1 or less within their intervals" * bool(worst.sum() > 1)
         raise InputError(
             f"A test with sensitivity {number(worst[0], 2)} and specificity {number(worst[1], 2)} "
-            f"tells nothing of the truth: the two add up to 1 or less{unsure}. It would be "
-            "positive as often for those who do not have the outcome. State better rates, or "
-            "whether the label is turned round."
+            f"says nothing about the truth: the two {sums or 'add up to 1 or less'}. It would be "
+            "positive at least as often without the outcome as with it. Check the rates, and "
+            "whether the label is reversed."
         )
 
 
@@ -244,7 +244,7 @@ def _check_results(
             beyond = seen - limit if rate == SENSITIVITY else limit - seen
             if beyond > FAR * spread:
                 raise InputError(
-                    f"Of the tests{of} {share} are positive. At a {rate} of {number(given, 2)} it "
-                    f"would be {percent(limit, 1)} if {who} had the outcome: there would be "
-                    f"{absurd}. The {rate} must be higher than stated."
+                    f"Of the tests{of}, {share} are positive. With a {rate} of {number(given, 2)}, "
+                    f"{percent(limit, 1)} would be positive if {who} had the outcome, so there "
+                    f"would have to be {absurd}. The {rate} must be higher than stated."
                 )

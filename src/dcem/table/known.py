@@ -84,8 +84,8 @@ def stated_rates(
     for one in found:
         if len(group_names) == 1 and one.group not in group_names:
             raise InputError(
-                f"The {what} is stated for group {one.group!r}, but the table has one group alone. "
-                "State one number for all, or say which column holds the group."
+                f"The {what} is stated for group {one.group!r}, but the table has only one group. "
+                "State one number for all, or name the column with the group."
             )
         if one.group not in group_names:
             raise InputError(
@@ -112,7 +112,7 @@ def _rate_and_interval(what: str, given: Any, spelling: str) -> tuple[float, tup
     low, high = min(ends), max(ends)
     if not (low > 0 and high <= 1) or (len(ends) == 2 and not ends[0] < ends[1]):
         raise InputError(
-            f"The {what} is {text!r}; a rate lies between 0 and 1, and so do both ends of an "
+            f"The {what} is {text!r}; a rate must lie between 0 and 1, and so must both ends of an "
             "interval, the lower one first."
         )
     if low == high:
@@ -137,8 +137,8 @@ def known_prevalence(
         return ()
     if tested.any() and (y_obs[tested] == 1).all():
         raise InputError(
-            "A prevalence is stated, but everybody tested is positive: without negative tests it "
-            "says nothing of the untested. Leave out `prevalence`, or say who was tested negative."
+            "A prevalence is stated, but everybody tested is positive. Without negative tests it "
+            "says nothing about the untested. Leave out `prevalence`, or state who tested negative."
         )
     stated = stated_rates(PREVALENCE, given, group_names, SPELLING, every=False)
     several = len(group_names) > 1  # one group is everybody
@@ -173,7 +173,7 @@ def _check_possible(
     of = f" of group {one.group}" if one.group else ""
     total = float(weight[mine].sum())
     if not total > 0:
-        raise InputError(f"A prevalence is stated{of}, but there is nobody{of} in the table.")
+        raise InputError(f"A prevalence is stated{of}, but nobody{of} is in the table.")
     least = float(weight[mine] @ y[mine]) / total
     most = least + float(weight[mine] @ ~tested[mine]) / total
     if least == most:  # everybody is tested: there is nothing to learn from a rate
@@ -184,15 +184,15 @@ def _check_possible(
     share = "" if few else f", {percent(least, 1)} of all people{of}"
     if high <= least - Z * lucky * sqrt(max(least * (1 - least), 0.0)):
         raise InputError(
-            f"The prevalence is stated as {one.words}, but more people were found to have the "
-            f"outcome already{share}. Check that the rate is of the same outcome and the same "
-            "people, and what the label counts as yes."
+            f"The prevalence is stated as {one.words}, but more people have already been found to "
+            f"have the outcome{share}. Check that the rate refers to the same outcome and the same "
+            "people, and which label values count as yes."
         )
     if low >= most + Z * lucky * sqrt(max(most * (1 - most), 0.0)):
         few = few or int((mine & tested & (y <= 0)).sum()) < THRESHOLD
         share = "" if few else f", {percent(most, 1)} of all people{of}"
         raise InputError(
-            f"The prevalence is stated as {one.words}, more than there would be if every "
-            f"untested person had the outcome{share}. Check that the rate is of the same outcome "
-            "and the same people."
+            f"The prevalence is stated as {one.words}, which is more than if every untested person "
+            f"had the outcome{share}. Check that the rate refers to the same outcome and the same "
+            "people."
         )

@@ -48,7 +48,7 @@ NEARLY_ALL = 0.995  # share of a value's rows that is tested, or positive
 PART = 0.1  # of all tested rows, or positives, that such values must cover
 UNLIKELY = log(1e-6)  # how rarely chance may do the same
 UNLIKELY_COPY = log(1e-4)  # the same, of a column that errs nowhere
-NO_VALUE = "no value"
+NO_VALUE, ANY_VALUE = "no value", "any value"
 AFTER = 0.02  # share of a column's dates that may lie after the decision, by mistakes of typing
 AFTER_ROWS = 10
 
@@ -94,23 +94,26 @@ class Leak:
     def sentence(self) -> str:
         """What was seen, to follow the name of the column."""
         which = ", ".join(map(repr, self.values))
-        says = "says" if self.strength >= 0.98 else "nearly says"
-        rule = "; if a rule decides by it, it has to stay" * self.is_rule
+        reveals = "reveals" if self.strength >= 0.98 else "nearly reveals"
+        rule = "; keep it if a testing rule uses it" * self.is_rule
         if self.kind == "tested":
             if self.strength > EXACT:
                 itself = "" if self.is_rule else " (it may be the decision itself)"
-                return f"it says exactly who was tested{itself}{rule}"
+                return f"it shows exactly who was tested{itself}{rule}"
             auc = number(self.strength, 2)
             return f"it alone predicts who was tested with an AUC of {auc}{rule}"
         auc = f"AUC {number(self.strength, 2)}"
         among, tested = ("it", "") if self.found_only else ("among the tested it", "tested ")
+        occurs = f"{which} hardly ever occur{'s' if len(self.values) == 1 else ''}"
+        if self.values == (ANY_VALUE,):
+            occurs = "it is hardly ever filled in"
         return {
-            "only-tested": f"{which} hardly ever occurs without the test{rule}",
-            "label": f"{among} {says} the label itself ({auc})",
-            "implies-label": f"everybody {tested}with {which} is positive, which covers "
+            "only-tested": f"{occurs} without the test{rule}",
+            "label": f"{among} {reveals} the label ({auc})",
+            "implies-label": f"everybody {tested}with {which} is positive, and these are "
             f"{percent(self.strength)} of the positives",
             "after": f"{percent(self.strength)} of its dates lie after the decision",
-            "truth": f"it {says} the true outcome ({auc})",
+            "truth": f"it {reveals} the true outcome ({auc})",
         }[self.kind]
 
 
@@ -178,7 +181,7 @@ def _about_testing(column: str, cells: Cells, tested: np.ndarray) -> Iterator[Le
         if mostly and given * log(max(rate, 1e-12)) < UNLIKELY:
             covered = given_tested / looked.sum()
             if covered >= PART:
-                yield Leak(column, "only-tested", float(covered), ("any value",))
+                yield Leak(column, "only-tested", float(covered), (ANY_VALUE,))
 
 
 def _about_outcome(column: str, kind: str, cells: Cells, positive: np.ndarray) -> Iterator[Leak]:

@@ -147,9 +147,9 @@ def read_table(
         require_columns(table.column_names, [] if roles.id is None else [roles.id])
         drawn = "rows" if roles.id is None else "people"
         notice(
-            f"{path.name} has {rows:,} rows; {table.num_rows:,} of them are read, {drawn} drawn at "
-            f"random with seed {random_state}. Intervals are {math.sqrt(rows / most):.1f} times as "
-            "wide as all rows would make them. `sample_rows` sets how many are read."
+            f"{path.name} has {rows:,} rows; {table.num_rows:,} of them are read ({drawn} drawn at "
+            f"random, seed {random_state}). Intervals are {math.sqrt(rows / most):.1f} times as "
+            "wide as with all rows. `sample_rows` sets how many are read."
         )
         try:
             return _read(table, roles, path, encoder, query, rows, draw)
@@ -181,7 +181,7 @@ def _read(
     drawn = design.list_given(roles, table.column_names)
     if drawn is not None:
         if drawn_from:
-            raise InputError(f"With the list {drawn} all rows are needed: raise `sample_rows`.")
+            raise InputError(f"The list {drawn} needs all rows of the table: raise `sample_rows`.")
         roles = replace(roles, testing_probability=None)
     roles = roles.resolved(table.column_names)
     if known is not None:
@@ -222,8 +222,7 @@ def _read(
         signs = "; ".join(f"{name!r}: {flag}" for name, flag in flags.items() if flag)
         notice(
             f"Features may have been recorded after the decision to test ({signs}). Give such a "
-            "column its role (`tested`) or leave it out (`exclude`); `UserTable.leaks` has the "
-            "signs.",
+            "column its role (`tested`) or leave it out (`exclude`). `UserTable.leaks` lists them.",
             LeakWarning,
         )
     X, unread = encoder.read(table)
@@ -277,8 +276,8 @@ def _made_of(columns: Sequence[str], encoder: Encoder) -> tuple[str, ...]:
     made = {one.name: one.features for one in encoder.encodings}
     if lost := [column for column in columns if column not in made]:
         raise InputError(
-            f"Given as driving testing only, but not a feature here: {quoted(lost)}. Such a column "
-            "must be one; take it out of `exclude`, or leave out `testing_only`."
+            f"`testing_only` must name features; {quoted(lost)} is not one here. Remove it from "
+            "`exclude`, or leave out `testing_only`."
         )
     return tuple(feature for column in columns for feature in made[column])
 
@@ -295,8 +294,8 @@ def _require_known(table: pa.Table, roles: Roles, known: Encoder) -> None:
     if taken:
         said = ", ".join(f"{name!r} is {role}" for name, role in taken.items())
         raise InputError(
-            f"Columns that the model has as features have other roles here: {said}. Give the roles "
-            "as for the model, or fit from scratch."
+            f"Features of the earlier model have other roles here: {said}. Give the same roles as "
+            "for that model, or fit from scratch."
         )
 
 
@@ -339,7 +338,7 @@ def _understand(
         is_feature = role == "feature" or (role == "group" and roles.group_as_feature)
         if earlier is not None and is_feature:
             old = earlier.get(name)
-            note = "" if old else "the earlier model does not have it"
+            note = "" if old else "not in the earlier model"
             found = replace(found, kind=old.kind if old else found.kind, encoding=old, note=note)
         column = Column(name, role, found.kind, found.missing, found.distinct, note=found.note)
         if not is_feature:
@@ -354,9 +353,9 @@ def _understand(
         columns.append(column)
     if not encodings:
         raise InputError(
-            "No column is left that could be a feature: all have a role, are excluded, constant, "
-            "or identify single rows. A column that was left out wrongly is kept if it is listed "
-            "under `include`."
+            "No column is left as a feature: each has a role, is excluded, is constant, or "
+            "identifies single rows. To keep a column that was wrongly left out, list it under "
+            "`include`."
         )
     return tuple(columns), known or Encoder(tuple(encodings), roles.missing)
 
@@ -435,12 +434,12 @@ def _that_count(
         notice(f"{(~kept).sum():,} of {len(kept):,} rows have a weight of 0 and are left out.")
     if roles.time is None:
         if roles.until is not None:
-            raise InputError("`until` takes the column with the time of each row: name it `time`.")
+            raise InputError("`until` needs a column with the time of each row: name it as `time`.")
         return kept, None
     if roles.positives_only:
         raise InputError(
-            "Without a record of testing (`positives_only`) nothing is judged along time: leave "
-            "out `time`."
+            "Without a record of testing (`positives_only`) models cannot be judged over time: "
+            "leave out `time`."
         )
     column = table.column(roles.time).filter(pa.array(kept))
     if once and roles.until is None and len(column.unique()) == 1:
@@ -466,8 +465,8 @@ def _person(table: pa.Table, roles: Roles) -> pd.Series | None:
     checks.mention_strange_people(text, roles.id)
     if len(text.values) == 1 and len(text.codes) > 1:
         raise InputError(
-            f"Column {roles.id!r} holds one person in all {len(text.codes):,} rows. What is learnt "
-            "from one person cannot be checked on another: name the column that says whose row it "
-            "is, or none if each row is a person."
+            f"Column {roles.id!r} holds one person in all {len(text.codes):,} rows, so a model "
+            "could not be checked on other people. Name the column that identifies the person, or "
+            "none if each row is a person."
         )
     return pd.Series(text.codes).where(text.codes >= 0)

@@ -51,7 +51,7 @@ def notice(message: str, category: type[Warning] = DataWarning) -> None:
 
 def tell_renamed(old: str, now: str) -> None:
     """Say that a name that still works has another now."""
-    notice(f"{old} is called {now} now; the old name will go in the next release.", FutureWarning)
+    notice(f"{old} is now called {now}; the next release drops the old name.", FutureWarning)
 
 
 def formerly(**names: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
@@ -62,7 +62,7 @@ def formerly(**names: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
         def either(*given: Any, **named: Any) -> T:
             for old in names.keys() & named.keys():
                 if names[old] in named:
-                    raise InputError(f"`{old}` is now `{names[old]}`: give one of them.")
+                    raise InputError(f"`{old}` is the old name of `{names[old]}`: give only one.")
                 tell_renamed(old, names[old])
                 named[names[old]] = named.pop(old)
             return function(*given, **named)
@@ -144,8 +144,8 @@ def require_unique(names: Iterable[object], where: str = "The table") -> None:
     if twice:
         shown = ", ".join(f"{name!r} ({count} times)" for name, count in twice.items())
         raise InputError(
-            f"{where} has duplicate column names: {shown}. Each column needs a name of its own; "
-            "rename or drop the repeated ones."
+            f"{where} has duplicate column names: {shown}. Column names must be unique: rename or "
+            "drop the repeated ones."
         )
 
 

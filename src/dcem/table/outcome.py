@@ -83,7 +83,7 @@ def read_label(
         rows = int(text.counts()[[v in nulls for v in text.values]].sum())
         notice(
             f"Label {roles.label!r} is {quoted(nulls)} in {rows:,} of {len(text.codes):,} rows. "
-            "Among numbers that is a missing value: nobody looked there."
+            "Among numbers this is a missing value: these rows count as untested."
         )
     label = _label(text, roles, tested)
     if roles.positive and not roles.positives_only:
@@ -105,17 +105,17 @@ def _tell_doubtful(text: values.Coded, is_no: np.ndarray, roles: Roles, everybod
     undone |= {value for value in no if values.MISSING_CODE.fullmatch(values.whole(value))}
     several = bool(plain) or (everybody and len(no) > 1)
     doubtful = [value for value in no if value not in plain and (several or value in undone)]
-    so, what = "", "`untested_value` what means"
+    so, yes = "", ""
     if roles.negative:  # a later table than that of the model, which knows what meant no
         doubtful = _not_meant_no(no, roles)
-        so = ", though hardly anybody had it when the model was fitted"
-        what = "`positive` what means yes, under `untested_value` what means"
+        so = ", although hardly anybody had this value when the model was fitted"
+        yes = "If it means yes, list it under `positive`. "
     if doubtful:
         rows = int((is_no & text.take(np.isin(text.values, doubtful), False)).sum())
         notice(
             f"Label {roles.label!r} is {quoted(doubtful)} in {rows:,} of {len(text.codes):,} rows, "
-            f"which counts as a negative result{so}. List under {what} that nobody looked, or that "
-            "nobody knows."
+            f"which counts as a negative result{so}. {yes}If it means that nobody tested, or that "
+            "the result is unknown, list it under `untested_value`."
         )
 
 
@@ -152,8 +152,8 @@ def _label(text: values.Coded, roles: Roles, tested: np.ndarray | None = None) -
         untested |= {v for v in text.values if v.casefold() in NULL}
     if both := positive & untested:
         raise InputError(
-            f"{quoted(sorted(both))} was given as a positive and as an untested value of "
-            f"{roles.label!r}. It can mean only one of them."
+            f"{quoted(sorted(both))} was given both as a positive and as an untested value of "
+            f"{roles.label!r}. A value can mean only one of the two."
         )
     observed = [value for value in text.values if value not in untested]
     if tested is not None:
@@ -184,9 +184,9 @@ def _read_tested(
     said = decided(text.values)
     if said is None and text.values:
         raise InputError(
-            f"Column {name!r} should say yes or no (1 or 0, true or false, approved or declined) "
-            f"of every row; it holds {quoted(text.values)}. If {roles.label!r} itself says who was "
-            "tested, name no column as `tested`, and the value that means nobody looked as "
+            f"Column {name!r} must say yes or no (1 or 0, true or false, approved or declined) for "
+            f"every row; it contains {quoted(text.values)}. If {roles.label!r} itself shows who "
+            "was tested, leave out `tested`, and list the value that means untested under "
             "`untested_value`."
         )
     said = np.empty(0) if said is None else said
@@ -285,9 +285,9 @@ def _refuse_near_misses(observed: Sequence[str], positive: set[str], roles: Role
             near = alike.get(values.folded(value), sizes.get(size))
             if near is not None and value not in positive:
                 raise InputError(
-                    f"Column {roles.label!r} holds {value!r} beside {near!r}, which was given as "
-                    f"`{role}`. Is it the same, spelled another way? Then list it as `{role}` too; "
-                    "otherwise rename it: it would count as a negative result."
+                    f"Column {roles.label!r} contains {value!r} as well as {near!r}, which was "
+                    f"given as `{role}`. If both mean the same, list {value!r} as `{role}` too. "
+                    "Otherwise rename it; as it is, it would count as a negative result."
                 )
 
 
@@ -301,15 +301,15 @@ def _meaning(observed: list[str], positive: set[str], name: str, roles: Roles) -
     looks = [value for value in observed if value.casefold() in NOT_DONE | NULL]
     hint = ""
     if looks:
-        hint = f" If {looks[0]!r} means that nobody looked, list it under `untested_value`."
+        hint = f" If {looks[0]!r} means that nobody tested, list it under `untested_value`."
     if len(observed) > 12 and values.all_numbers([v for v in observed if v not in looks]):
         raise InputError(
             f"Column {name!r} holds a measurement ({quoted(observed, 3)}), not yes and no. Add a "
-            f"column that says who is above the limit that counts, and give that.{hint}"
+            f"column that says who is above the relevant limit, and name that column.{hint}"
         )
     raise InputError(
-        f"Column {name!r} holds {quoted(observed)}; which of these mean yes? List them under "
-        f"`positive`; the others then mean no.{hint} Understood without it: 1 and 0, yes and no, "
+        f"Column {name!r} contains {quoted(observed)}. Which of these mean yes? List them under "
+        f"`positive`; the others then mean no.{hint} Recognised without it: 1 and 0, yes and no, "
         "true and false, positive and negative."
     )
 

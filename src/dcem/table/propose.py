@@ -131,7 +131,7 @@ def propose_roles(source: Any, query: str | None = None, **known: Any) -> Propos
 
 def _propose(table: pa.Table, sampled: bool, known: Mapping[str, Any]) -> Proposal:
     if table.num_rows == 0:
-        raise InputError("The table has a header and no rows: there is nothing to look at.")
+        raise InputError("The table has a header but no rows.")
     found = _given(known, table.column_names)
     marks = {} if "missing" in known else _marks_of_missing(table)
     found += [Suggestion("missing", mark, why) for mark, why in marks.items()]
@@ -220,14 +220,14 @@ def _propose_person(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Su
         return
     best = min(likely, key=lambda c: (len(c.text.values), len(c.name)))
     rows, people = len(best.text.codes), len(best.text.values)
-    how = "each row has its own"
+    how = "it differs in every row"
     if people < rows:
         how = f"{rows:,} rows of {people:,} people, whose rows stay together"
-    yield Suggestion("id", best.name, f"Named like a person's number; {how}.")
+    yield Suggestion("id", best.name, f"The name suggests a person's identifier; {how}.")
     if len(likely) > 1:
         yield (
-            f"Whose row it is could also be said by {_names(likely, best)}; {best.name!r} was "
-            "taken because its values come again most often."
+            f"The person's identifier could also be {_names(likely, best)}; {best.name!r} was "
+            "chosen because its values repeat most often."
         )
 
 
@@ -248,18 +248,18 @@ def _propose_group(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Sug
     ]
     if not likely:
         yield (
-            "No column looks like a group (race, sex, insurance, ...). Without one nothing can be "
-            "said about disparities; name it as `group`."
+            "No column looks like a group (race, sex, insurance, ...). Disparities cannot be "
+            "examined without one: name it as `group`."
         )
         return
     best, what = likely[0]
     levels = len(best.text.values)
-    reason = f"Named like {what}, with {levels} values: {quoted(best.text.values, SHOWN)}."
+    reason = f"The name suggests {what}; {levels} values: {quoted(best.text.values, SHOWN)}."
     yield Suggestion("group", best.name, reason)
     if others := [c for c, _ in likely if c.name != best.name]:
         yield (
-            f"Could be a group as well, and would otherwise be a feature: {_names(others)}. "
-            "Several groups are looked at one by one and crossed."
+            f"Other possible groups, now features: {_names(others)}. Several groups are examined "
+            "one by one and crossed."
         )
 
 
@@ -277,24 +277,24 @@ def _propose_outcome(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> S
     found_only = bool(known.get("positives_only")) or (best.is_one_value() and not best.tested)
     if found_only:  # nobody recorded who was tested
         best.tested = best.untested = ()
-        why = "No value means no, and nothing who was tested."
+        why = "No value means no, and no column says who was tested."
         yield Suggestion("positives_only", "True", why)
     yield Suggestion("label", best.column.name, f"{capitalised('; '.join(best.whys))}.")
     for column in best.tested:
         yield Suggestion("tested", column.name, why_tested(best))
     for value in best.positive:
-        yield Suggestion("positive", value, "It reads like the finding that is looked for.")
+        yield Suggestion("positive", value, "It sounds like a positive result.")
     for value in best.untested:
-        yield Suggestion("untested_value", value, f"{value!r} reads as: nobody looked.")
+        yield Suggestion("untested_value", value, f"{value!r} suggests that nobody tested.")
     if "positive" not in known:
         yield from best.doubts
     if rivals := [c.column for c in rated[1:] if c.score >= 2]:
         yield f"The label could also be {_names(rivals)}."
     if best.looked.all() and not (best.tested or found_only) and "tested" not in known:
         yield (
-            f"Every row has a label in {best.column.name!r}, and no column says who was tested: "
-            "all count as tested. If a 0 may mean that nobody looked, name the column that says "
-            "who was tested as `tested`; if nobody recorded it, say so with `positives_only`."
+            f"Every row has a label in {best.column.name!r} and no column says who was tested, so "
+            "all rows count as tested. If a 0 may mean that nobody tested, name the column that "
+            "says who was tested as `tested`; if nobody recorded it, use `positives_only`."
         )
 
 
@@ -309,13 +309,13 @@ def _no_label(seen: Sequence[NamedColumn], likely: Sequence[NamedColumn]) -> str
     few = [c for c in seen if 1 < len(c.text.values) <= MOST_GROUPS]
     hint = ""
     if named := [c for c in few if LABEL.search(c.words) or RESULT.search(c.words)] or likely:
-        hint = f" It may be {_names(named)}: say which values mean yes as `positive`."
+        hint = f" It may be {_names(named)}: list the values that mean yes under `positive`."
     if measured:
         hint += (
-            f" A measurement that not everybody has, such as {_names(measured[:3])}, can become "
-            "one: add a column that says who is above the limit that counts."
+            f" A measurement that only some people have, such as {_names(measured[:3])}, can "
+            "become the label: add a column that says who is above the relevant limit."
         )
-    return f"No column can be told to be the outcome. Name the label as `label`.{hint}"
+    return f"No column looks like the outcome. Name the column as `label`.{hint}"
 
 
 def _propose_named(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Suggestions:
@@ -340,12 +340,12 @@ def _propose_decider(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> S
         )
     who.sort(key=lambda c: -len(c.text.values))  # a person before the person's rank
     for column in who[:1]:
-        many = f"{len(column.text.values):,} of them come again"
-        yield Suggestion("decider", column.name, f"Named like who decides; {many}.")
+        many = f"{len(column.text.values):,} different values"
+        yield Suggestion("decider", column.name, f"The name suggests who decided; {many}.")
     if asked := [*who[1:], *where]:
         yield (
-            f"Is it decided by {_names(asked)} who is tested? If chance says to whom people come, "
-            "name it as `decider`; otherwise it is a feature."
+            f"The decider could also be {_names(asked)}. If people reach deciders as if at random, "
+            "name the column as `decider`; otherwise it is a feature."
         )
 
 
@@ -385,11 +385,11 @@ def _left_out(
     for column in free:
         if ROW.search(column.words) and _names_many(column) and not _is_other(column):
             each = len(column.text.values) == table.num_rows
-            why[column.name] = "It numbers the rows." if each else "A number that comes again."
+            why[column.name] = "It differs in every row." if each else "An identifier that repeats."
             if not each and "id" not in {one.role for one in found}:
-                yield f"{column.name!r} comes again: if it is a person's number, it is the `id`."
+                yield f"Values of {column.name!r} repeat. If it identifies people, it is the `id`."
         elif AFTER.search(column.words) and (has_label or not LABEL.search(column.words)):
-            why[column.name] = "By its name known only after the decision to test."
+            why[column.name] = "Judging by its name, known only after the decision to test."
     read, problems = _try(table, Proposal((*found,), (), (), 0).roles, why)
     if read is not None:
         for leak in read.leaks:
@@ -397,14 +397,14 @@ def _left_out(
                 why[leak.column] = f"It may have been recorded after the decision: {leak.sentence}."
         rules = {leak.column: leak for leak in read.leaks if leak.column not in why}
         for name, leak in rules.items():
-            yield f"{name!r}: {leak.sentence}. Leave it out if it was recorded later."
+            yield f"{name!r}: {leak.sentence}. Exclude it if it was recorded after the decision."
         for one in read.columns:
             useless = one.role == "left out" and not (sampled and one.kind == "constant")
             mendable = any(words in one.note for words in MENDABLE)
             if one.role == "left out" and mendable:  # once mended, it is a feature
                 yield f"{one.name!r} is left out: {one.note}."
             elif useless and one.name not in why:
-                why[one.name] = f"It cannot serve as a feature: {one.note.split(';')[0]}."
+                why[one.name] = f"Not usable as a feature: {one.note.split(';')[0]}."
         features = [one for one in read.columns if one.role == "feature" and one.name not in why]
         for one in features:
             pointed = (values.FAR_OFF, values.TWO_UNITS, *MENDABLE)
@@ -412,24 +412,25 @@ def _left_out(
             yield from (f"{one.name!r}: {note}." for note in told)
         if codes := [one.name for one in features if LIKE_CODES in one.note]:
             yield (
-                f"{quoted(codes, 2 * SHOWN)}: whole numbers that may be codes, taken as "
-                "quantities. Where larger does not mean more, list them under `category`, or leave "
-                "them out (`exclude`)."
+                f"{quoted(codes, 2 * SHOWN)}: whole numbers that may be codes but are read as "
+                "quantities. If larger does not mean more, list the column under `category` or "
+                "`exclude`."
             )
         if dates := [one.name for one in features if one.kind == "date"]:
             yield (
-                f"{quoted(dates, SHOWN)}: dates, which will not come again. The one that says "
-                "when it was decided whether to test is the `time`; leave the others out."
+                f"{quoted(dates, SHOWN)}: dates, which will not recur in new data. Name the date "
+                "of the decision to test as `time`, and exclude all others."
             )
     yield from problems
     if guessed := [name for name, reason in why.items() if "decision" in reason]:
         yield (
-            f"Left out as known only after the decision: {quoted(guessed, SHOWN)}. Take back what "
-            "was known before it."
+            f"Excluded as known only after the decision: {quoted(guessed, SHOWN)}. If this is "
+            "wrong for a column, remove it from the list."
         )
     late = (PERHAPS_AFTER, TESTED)  # another test may follow from the first
     if asked := [c for c in free if c.name not in why and any(p.search(c.words) for p in late)]:
-        yield f"Was this known before the decision to test: {_names(asked)}? If not, leave it out."
+        were = "Was" if len(asked) == 1 else "Were"
+        yield f"{were} {_names(asked)} known before the decision to test? Exclude what was not."
     for column in free:
         if column.name in why:
             yield Suggestion("exclude", column.name, why[column.name])

@@ -135,7 +135,7 @@ def _columns_of(stored: Stored) -> list[str]:
 def _opened(path: Path, query: str | None = None) -> Stored:
     if not path.is_dir() and not path.name.lower().endswith(READ_SUFFIXES):
         raise InputError(
-            f"{path}: unknown kind of file. Allowed: {', '.join(READ_SUFFIXES[:-1])}; or a folder "
+            f"{path}: unknown type of file. Allowed: {', '.join(READ_SUFFIXES[:-1])}; or a folder "
             "of Parquet files."
         )
     if not path.exists():
@@ -158,11 +158,11 @@ def notes(path: Path, query: str | None = None) -> tuple[str, ...]:
     if (unnamed := sum(NO_NAME.fullmatch(name) is not None for name in stored.names)) > 1:
         found += (
             f"{unnamed} of {len(stored.names)} columns of {path.name} have no name in the first "
-            "row. If the names stand in a later row, remove what is above it.",
+            "row. If the names are in a later row, remove the rows above it.",
         )
     if twins := [name for name in several(stored.names) if not NO_NAME.fullmatch(name)]:
         found += (
-            f"{path.name} has several columns called {quoted(twins, 5)}. The later ones are called "
+            f"{path.name} has several columns called {quoted(twins, 5)}. The later ones become "
             f"'{twins[0]} (2)' and so on.",
         )
     return found
@@ -174,7 +174,7 @@ def strange_rows(table: pa.Table) -> Iterator[str]:
     A table without rows is refused.
     """
     if table.num_rows == 0:
-        raise InputError("The table has a header and no rows.")
+        raise InputError("The table has a header but no rows.")
     data: list[str] = []
     below: dict[str, str] = {}
     total: dict[str, str] = {}
@@ -192,24 +192,24 @@ def strange_rows(table: pa.Table) -> Iterator[str]:
         total |= {name: end} if TOTAL.fullmatch(end) else {}
     empty, again = _rows_of(table, _is_empty), _rows_of(table, _is_name)
     if empty:
-        yield f"Rows without any value, taken for people: {empty:,}. Remove them."
+        yield f"Rows without any value, counted as people: {empty:,}. Remove them."
     if again:
-        yield f"Rows that repeat the header, taken for people: {again:,}. Remove them."
+        yield f"Rows that repeat the header, counted as people: {again:,}. Remove them."
     elif len(data) > 1:
         yield (
-            f"{data[0]!r} and {data[1]!r} are names of columns and values in them: is the first "
-            "row one of data? Then put a row of names above it."
+            f"{data[0]!r} and {data[1]!r} are names of columns and also values in them. If the "
+            "first row is data, put a row of names above it."
         )
     if len(below) > 1:
         name, cell = next(iter(below.items()))
         yield (
-            f"The first row below the header reads like names or units ({name!r} is {cell!r}) and "
-            "is taken for a person. Leave one row of names alone above the data."
+            f"The first row below the header looks like names or units ({name!r} is {cell!r}) but "
+            "counts as a person. Keep only one row of names above the data."
         )
     for name, cell in list(total.items())[:1]:
         yield (
-            f"The last row reads like a total ({name!r} is {cell!r}) and is taken for a person. "
-            "Remove it if it is not."
+            f"The last row looks like a total ({name!r} is {cell!r}) but counts as a person. "
+            "Remove it if it is a total."
         )
 
 

@@ -54,11 +54,11 @@ class Roles:
     )
     time: str | None = _role(
         "column",
-        "Column with the time of the decision to test, a date or a number: models are then judged "
-        "on later rows than they learnt from.",
+        "Column with the time of the decision to test, a date or a number; models are then judged "
+        "on rows later than those they were fitted to.",
     )
     until: str | None = _role(
-        "value", "Last time whose results are all in; rows with a later `time` are left out."
+        "value", "Last time for which all results are in; rows with a later `time` are left out."
     )
     weight: str | None = _role(
         "column", "Column with the weight of each row; a row of weight 0 is left out."
@@ -96,8 +96,8 @@ class Roles:
     )
     testing_only: tuple[str, ...] = _role(
         "columns",
-        "Feature that drives who is tested and has nothing to do with the outcome (an excluded "
-        f"variable). {WILDCARDS} {LIST}",
+        "Feature that affects who is tested but not the outcome (an excluded variable). "
+        f"{WILDCARDS} {LIST}",
     )
     include: tuple[str, ...] = _role(
         "columns", f"Column to keep although it looks like an identifier. {WILDCARDS} {LIST}"
@@ -108,8 +108,8 @@ class Roles:
     untested_value: tuple[str, ...] = _role("values", f"Label value that means: not tested. {LIST}")
     missing: tuple[str, ...] = _role(
         "values",
-        f"Text that stands for a missing value, in any column, such as '?'; or in one alone, such "
-        f"as age=99. {LIST}",
+        f"Code for a missing value, in every column (such as '?') or in one (such as age=99). "
+        f"{LIST}",
     )
     group_as_feature: bool = _role("flag", "Let the outcome model see the group.")
     # settled by reading, not given: no `help`
@@ -160,7 +160,7 @@ class Roles:
             if column in taken:
                 raise InputError(
                     f"Column {column!r} was given as {taken[column]!r} and as excluded. A column "
-                    "with a role of its own is not a feature anyway; take it out of one of the two."
+                    "with another role is not a feature anyway: remove it from one of the two."
                 )
         check_features_have_no_role(lists["features"], taken)
         return replace(self, **lists)
@@ -243,7 +243,7 @@ def assign_roles(**given: str | Sequence[str] | None) -> dict[str, str]:
         if column in roles:
             raise InputError(
                 f"Column {column!r} was given as {roles[column]!r} and as {role!r}. Each column "
-                "has one role; copy it under another name if it really plays both."
+                "has one role; if it really has both, add a copy under another name."
             )
         roles[column] = role
     return roles
@@ -256,8 +256,8 @@ def check_features_have_no_role(features: Sequence[str], roles: Mapping[str, str
         if column in roles:
             raise InputError(
                 f"Column {column!r} was given as {roles[column]!r} and also listed as a feature. "
-                "Each column has one role; take it out of the features. If a model may really use "
-                "it, add a copy of it under another name."
+                "Each column has one role: remove it from the features. If a model may really use "
+                "it, add a copy under another name."
             )
 
 
@@ -279,6 +279,6 @@ def spelled_out(given: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]
             continue
         fitting = [column for column in columns if fnmatchcase(column, entry)]
         if not fitting:
-            raise InputError(f"No column fits {entry!r}. The columns are: {quoted(columns)}.")
+            raise InputError(f"No column matches {entry!r}. The columns are: {quoted(columns)}.")
         found += fitting
     return tuple(dict.fromkeys(found))

@@ -71,12 +71,12 @@ def read_settings(path: Path) -> Settings:
         raw = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(
-            f"{path}: not a readable TOML file: {error}. Text stands in quotes, lists in brackets: "
+            f"{path}: not a readable TOML file: {error}. Text goes in quotes, lists in brackets: "
             'label = "sepsis", group = ["race", "sex"].'
         ) from None
     table = raw.pop("table", None)
     if not isinstance(table, str | None):
-        raise InputError(f"{path}: `table` should be the name of a file in quotes.")
+        raise InputError(f"{path}: `table` must be the name of a file, in quotes.")
     roles = _keys(raw.pop("roles", {}), f"{path}: [roles]")
     known = Roles.settable()
     for name, value in roles.items():
@@ -99,15 +99,15 @@ def read_settings(path: Path) -> Settings:
 def _keys(section: Any, where: str) -> dict[str, Any]:
     """A section with its names as in Python: max-rows is max_rows."""
     if not isinstance(section, dict):
-        raise InputError(f"{where} should be a section with a line for each name.")
+        raise InputError(f"{where} must be a section with one line per name.")
     for name, value in section.items():
         if isinstance(value, dict) or (
             isinstance(value, list) and any(isinstance(v, list | dict) for v in value)
         ):
-            raise InputError(f"{where}: {name!r} should be a value or a list of values.")
+            raise InputError(f"{where}: {name!r} must be a value or a list of values.")
     named = {name.replace("-", "_"): value for name, value in section.items()}
     if "most_rows" in named:
-        notice(f"{where}: most_rows is called sample_rows now; the old name will go.")
+        notice(f"{where}: most_rows is now called sample_rows; rename it.")
         named["sample_rows"] = named.pop("most_rows")
     return named
 
@@ -115,7 +115,7 @@ def _keys(section: Any, where: str) -> dict[str, Any]:
 def _check_role(path: Path, name: str, value: Any) -> None:
     if name in Roles.named("flag"):
         if not isinstance(value, bool):
-            raise InputError(f"{path}: the role {name!r} is true or false, without quotes.")
+            raise InputError(f"{path}: the role {name!r} must be true or false, without quotes.")
     elif isinstance(value, list) and name not in Roles.named("columns", "values"):
         raise InputError(f"{path}: the role {name!r} takes one entry, not a list.")
 
@@ -126,8 +126,8 @@ def settings_text(
     """The text of a settings file, with its reasons and doubts as comments."""
     whys = reasons or {}
     lines = [
-        "# What the columns of a table mean, for every dcem command. Options on the command line",
-        "# count more than what stands here.",
+        "# What the columns of the table mean, for every dcem command. Options on the command line",
+        "# override this file.",
         "",
     ]
     if settings.table is not None:
@@ -143,7 +143,7 @@ def settings_text(
         lines += [""]
     lines += ["[roles]"]
     if "label" not in settings.roles:
-        lines += ['# label = "..."  # no column looks like it: name one']
+        lines += ['# label = "..."  # no column looks like the label: name one']
     for name, value in settings.roles.items():
         lines += _role_lines(name, value, whys)
     for command, options in settings.choices.items():

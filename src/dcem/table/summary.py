@@ -65,7 +65,7 @@ def of(
     if problem.n_groups > most:
         lines.insert(-1, f"... and {problem.n_groups - most} more groups")
     if problem.positives_only:
-        lines.append(say("There is no record of testing: of everybody not found nothing is known."))
+        lines.append(say("There is no record of testing: nothing is known about those not found."))
     return "\n".join(lines)
 
 

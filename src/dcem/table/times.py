@@ -42,13 +42,13 @@ def read_time(
         return as_dates(dates.days(column, written, missing)), written
     if found.kind == "constant":
         raise InputError(
-            f"Column {name!r} holds one time in all rows, so that no row is earlier than another. "
+            f"Column {name!r} has the same time in all rows, so no row is earlier than another. "
             "Name the column with the time of each decision, or none."
         )
     raise InputError(
-        f"Column {name!r} was given as the time of the decision, but holds neither dates nor "
-        "numbers of one form throughout. Dates are read as people write them, the same way in "
-        "every row, such as 2024-05-31 or 31.05.2024 14:05."
+        f"Column {name!r} was given as the time of the decision, but contains neither numbers nor "
+        "dates in one format. Write dates the same way in every row, such as 2024-05-31 or "
+        "31.05.2024 14:05."
     )
 
 
@@ -74,9 +74,8 @@ def check_time(given: Any, name: str, *, labels: pd.Index | None = None) -> np.n
     absent = np.isnat(times) if times.dtype.kind == "M" else ~np.isfinite(times)
     if absent.any():
         raise InputError(
-            f"Column {name!r}, which says when it was decided whom to test, has no time in "
-            f"{rows_text(absent, labels)}. Give these rows a time, or leave them out: a row "
-            "without one is neither past nor future."
+            f"Column {name!r}, the time of the decision to test, is missing in "
+            f"{rows_text(absent, labels)}. Give these rows a time, or leave them out."
         )
     return times
 
@@ -167,8 +166,8 @@ def add_history(source: Any, roles: Roles, query: str | None = None) -> pa.Table
     """
     if roles.id is None or roles.time is None:
         raise InputError(
-            "Earlier tests are those of the same person at an earlier time: name the columns with "
-            "the person (`id`) and with the time of the decision (`time`)."
+            "To find a person's earlier tests, name the columns with the person (`id`) and with "
+            "the time of the decision (`time`)."
         )
     from dcem.table.load import read_table  # which reads times
 
@@ -181,6 +180,6 @@ def add_history(source: Any, roles: Roles, query: str | None = None) -> pa.Table
     known = earlier_results(problem.person, problem.time, problem.tested, problem.y_obs)
     for name in known:
         if name in table.column_names:
-            raise InputError(f"The table has a column {name!r} already: rename it, or leave it.")
+            raise InputError(f"The table already has a column {name!r}: rename or drop it.")
         table = table.append_column(name, pa.array(known[name], from_pandas=True))
     return table

@@ -80,10 +80,10 @@ def frame_encoder(X: Any) -> Encoder | None:
         else:
             encodings.append(found.encoding)
     if left_out:
-        notice(f"Columns that are not used as features: {', '.join(left_out)}.")
+        notice(f"Columns not used as features: {', '.join(left_out)}.")
     if not encodings:
         raise InputError(
-            "No column of X is left that could be a feature: all are constant or name single rows."
+            "No column of X is left as a feature: each is constant or identifies single rows."
         )
     return Encoder(tuple(encodings))
 

@@ -51,8 +51,8 @@ WHOLE = re.compile(r"^(-?(?:0|[1-9]\d*))\.0+$")  # "3.0", as floats are written
 ROUNDED = re.compile(r"^\d([.,]\d+)?[eE]\+?\d+$")  # "1.23457E+11", as spreadsheets show it
 CODE = re.compile(r"^0\d")  # "007": digits, but not a quantity
 MISSING_CODE = re.compile(r"-1|[+-]?(([789])\2*|9+[678])")  # "-9", "98", "777": perhaps no value
-FAR_OFF = "far from all others"
-TWO_UNITS = "in two units?"
+FAR_OFF = "far from all other values"
+TWO_UNITS = "perhaps in two units"
 FEWEST_OF_A_UNIT = 10  # different numbers
 MOST_MARKS = 12  # numbers at one end of a column that may stand for missing ones
 LARGEST_VALUE = (
@@ -112,7 +112,7 @@ def require_known(column: pa.ChunkedArray, name: str) -> None:
     """Refuse a column that is needed and whose cells cannot be read."""
     if not is_known(column):
         raise InputError(
-            f"Column {name!r} is of the type {column.type}, which cannot be read. Allowed: text, "
+            f"Column {name!r} has the type {column.type}, which cannot be read. Allowed: text, "
             "numbers, booleans, dates."
         )
 
@@ -241,8 +241,8 @@ def code_names(text: Coded, column: str) -> Coded:
     spelled = Counter(map(whole, text.values))
     both = [value for value in text.values if spelled[whole(value)] > 1]
     raise InputError(
-        f"Column {column!r} holds {quoted(both)}, which would count as one. Spell them alike if "
-        "they mean the same, or rename one."
+        f"Column {column!r} contains {quoted(both)}, which would count as one value. Spell them "
+        "the same way if they mean the same, or rename one."
     )
 
 
@@ -387,7 +387,7 @@ def apart(name: str, found: np.ndarray, counts: np.ndarray) -> str:
                 lies, it = ("lies", "it means") if many == 1 else ("lie", "they mean")
                 listed = ", ".join(f"{name}={value}" for value in written[-many:])
                 far = f"{', '.join(written[-many:])} {lies} {FAR_OFF}"
-                return f"{far}: list {listed} under `missing` if {it} that"
+                return f"{far}: if {it} missing, list {listed} under `missing`"
     return ""
 
 
@@ -409,7 +409,7 @@ def in_two_units(found: np.ndarray, counts: np.ndarray) -> str:
         if several and 0.01 <= rows[last] <= 0.99 and gap >= max(times * wide, least):
             ends = [f"{float(f'{number[i]:.2g}'):g}" for i in (0, last, last + 1, -1)]
             lower, upper = " to ".join(ends[:2]), " to ".join(ends[2:])
-            return f"about {lower}, and {upper}, with nothing between: {TWO_UNITS}"
+            return f"about {lower} or about {upper}, nothing between: {TWO_UNITS}"
     return ""
 
 

@@ -35,7 +35,7 @@ def require_output(out: Path, source: Path | None = None) -> None:
         raise InputError(f"{out}: the name must end in one of {', '.join(SUFFIXES)}.")
     require_file_place(out)
     if source is not None and out.exists() and source.exists() and out.samefile(source):
-        raise InputError(f"{out} is the table itself. Write the result to another file.")
+        raise InputError(f"{out} is the input table. Write the result to another file.")
 
 
 Write = Callable[[pa.RecordBatch], None]
@@ -190,8 +190,8 @@ def _workbook(out: Path, partial: Path, schema: pa.Schema) -> Iterator[Write]:
                 nonlocal rows
                 if rows + batch.num_rows > SHEET_ROWS:
                     raise InputError(
-                        f"{out}: a sheet holds {SHEET_ROWS:,} rows, and there are more. Write a "
-                        ".parquet or .csv file."
+                        f"{out}: a sheet holds at most {SHEET_ROWS:,} rows, and there are more. "
+                        "Write a .parquet or .csv file."
                     )
                 columns = _as_cells(batch).columns
                 for row in zip(*(column.to_pylist() for column in columns), strict=True):

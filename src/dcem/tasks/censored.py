@@ -78,7 +78,7 @@ def make_censored(
             "LinearPolicy({'age': 1.0}, slope=5, k=1, q_t=2)."
         )
     if len(shares) != 3:
-        raise InputError(f"Give three shares, of train, validation and test; got {tuple(shares)}.")
+        raise InputError(f"Give three shares, for train, validation and test; got {tuple(shares)}.")
     labels = check_aligned({"X": X, "y": y, "group": group, "id": id, "weight": weight})
     table, names = checks.check_features(X, feature_names, labels=labels)
     levels: tuple[str, ...] = ("all",)

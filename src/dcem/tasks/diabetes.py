@@ -119,7 +119,7 @@ def load_diabetes_readmission(
         splits.
     """
     if not 0 <= beta <= 1:
-        raise InputError(f"'beta' weighs two columns against each other: 0 to 1, got {beta}.")
+        raise InputError(f"'beta' weighs two columns and must lie between 0 and 1, got {beta}.")
     table = read_encounters(path)
     X = diabetes_features(table)
     n, first, second = len(X), n_train / len(X), n_validation / len(X)

@@ -119,7 +119,7 @@ def read_nhanes(path: str | Path) -> pd.DataFrame:
     known = people["DIQ180"].isin([1, 2]) & people["LBXGH"].notna()
     people = people[never_told & known].reset_index(drop=True)
     if not len(people):
-        raise InputError(f"{path} holds nobody who was asked about tests and measured.")
+        raise InputError(f"{path} has nobody who was both asked about tests and measured.")
     years = people["cycle"].map(lambda cycle: YEARS.get(cycle, 2.0))
     total = years[~people["cycle"].duplicated()].sum()
     given = people["WTMEC2YR"].fillna(people["WTMECPRP"])
@@ -193,7 +193,7 @@ def _merged(folder: Path) -> pd.DataFrame:
             cycles.append(whole.reset_index().assign(cycle=cycle))
     if not cycles:
         raise InputError(
-            f"{folder} holds no files of the survey. Put {', '.join(FILES)} of some cycles there, "
+            f"{folder} has no files of the survey. Put {', '.join(FILES)} of some cycles there, "
             "under the CDC's names: DEMO_D.XPT, ..., P_HUQ.XPT."
         )
     return pd.concat(cycles, ignore_index=True)

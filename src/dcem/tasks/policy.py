@@ -81,8 +81,8 @@ class LinearPolicy:
         require_one_of("missing", self.missing, MISSING)
         if self.rates is not None and (self.k is not None or self.q_t is not None):
             raise InputError(
-                f"Policy {self.name!r}: give either rates, or k and q_t; both say how many are "
-                "tested."
+                f"Policy {self.name!r}: give either rates, or k and q_t, but not both; each says "
+                "how many are tested."
             )
         for given in (self.centers, self.scales):
             require_columns(self.weights, given or (), f"Policy {self.name!r}")
@@ -163,7 +163,7 @@ class LinearPolicy:
 
     def columns_in(self, X: np.ndarray, feature_names: Sequence[str]) -> tuple[int, ...]:
         """Positions of the policy's columns in X, which must be there and usable."""
-        require_columns(feature_names, self.weights, f"The table policy {self.name!r} looks at")
+        require_columns(feature_names, self.weights, f"The table for policy {self.name!r}")
         columns = tuple(list(feature_names).index(name) for name in self.weights)
         self.refuse_missing(X[:, columns])
         return columns
@@ -175,8 +175,8 @@ class LinearPolicy:
         for (name, weight), values in zip(self.weights.items(), chosen.T, strict=True):
             if weight != 0 and np.isnan(values).any():
                 raise InputError(
-                    f"Policy {self.name!r} looks at {name!r}, which is missing in "
-                    f"{rows_text(np.isnan(values))}. Say what that means with missing="
+                    f"Policy {self.name!r} uses {name!r}, which is missing in "
+                    f"{rows_text(np.isnan(values))}. Say how to treat these rows with missing="
                     "'average', 'tested' or 'untested'."
                 )
 
@@ -185,12 +185,14 @@ class LinearPolicy:
         for name, values in zip(self.weights, chosen.T, strict=True):
             seen = values[~np.isnan(values)]
             if not len(seen):
-                raise InputError(f"Policy {self.name!r} looks at {name!r}, which is never known.")
+                raise InputError(
+                    f"Policy {self.name!r} uses {name!r}, which is missing in every row."
+                )
             centers.append(float((self.centers or {}).get(name, seen.mean())))
             scales.append(float((self.scales or {}).get(name, seen.std())))
             if not scales[-1] > 0:
                 raise InputError(
-                    f"Policy {self.name!r} looks at {name!r}, which is constant. Choose another "
+                    f"Policy {self.name!r} uses {name!r}, which is constant. Choose another "
                     "column, or give its scale."
                 )
         return tuple(centers), tuple(scales)
@@ -259,9 +261,9 @@ def _threshold(
     ceiling = floor + float(share[free].sum())
     if not floor < target < ceiling:
         raise InputError(
-            f"Infeasible: group {group!r} should be tested at a rate of {target:.4g}, but missing "
-            f"values alone decide for some of its rows, and every threshold gives a rate between "
-            f"{floor:.4g} and {ceiling:.4g}. Change the rates, or what 'missing' means."
+            f"Infeasible: group {group!r} should be tested at a rate of {target:.4g}, but for some "
+            f"of its rows missing values alone decide, so every threshold gives a rate between "
+            f"{floor:.4g} and {ceiling:.4g}. Change the rates, or how missing values are treated."
         )
     score, share = score[free], share[free]
 

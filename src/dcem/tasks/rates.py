@@ -35,8 +35,8 @@ def group_rates(
     """
     if not 0 < total <= 1 + _ROUNDING:
         raise InputError(
-            f"The {what} over everybody would be {total:.4g}, which is not in (0, 1]. "
-            "Choose another multiple or prevalence."
+            f"The overall {what} would be {total:.4g}, which is not in (0, 1]. Choose another "
+            "multiple or prevalence."
         )
     if not 0 < ratio < float("inf"):
         raise InputError(f"The ratio of the groups' {what}s must be positive, got {ratio}.")
@@ -75,6 +75,6 @@ def rates_of_outcome(prevalence: float, q_y: float, share: float = 0.5) -> Group
     for group, rate in enumerate(rates):
         if rate >= 1 - _ROUNDING:
             raise InputError(
-                f"Infeasible: group {group} would be positive throughout. Lower the prevalence."
+                f"Infeasible: everybody in group {group} would be positive. Lower the prevalence."
             )
     return rates

@@ -182,8 +182,8 @@ def kind_of(task: Values) -> tuple[TaskKind, Values]:
     for name, what in kind.needs.items():
         if name not in values:
             raise InputError(
-                f"{task['kind'].capitalize()} tasks need a `{name}`, {what}: name it when the "
-                f'benchmark is run, or write {name} = "FILE" under [[tasks]].'
+                f"{task['kind'].capitalize()} tasks need a `{name}`, {what}. Name it when running "
+                f'the benchmark, or write {name} = "FILE" under [[tasks]].'
             )
     return kind, values
 

@@ -41,7 +41,7 @@ def test_infeasible_settings_name_the_group_and_its_rate(stream, q_t, group, rat
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"k": 4.5}, r"testing rate over everybody would be 1\.125"),
+        ({"k": 4.5}, r"overall testing rate would be 1\.125"),
         ({"k": 0.0}, "k is .* must be positive"),
         ({"q_t": -1.0}, "ratio .* must be positive"),
         ({"q_y": 0.01, "prevalence": 0.6}, "group 1 would need a prevalence of 1.188"),
