@@ -124,7 +124,7 @@ def test_rare_levels_are_strange_only_where_there_are_more_of_them(tmp_path):
     write(frame, tmp_path / "q.csv")
     (note,) = predict_file(fitted, tmp_path / "q.csv", tmp_path / "s.csv").notes
     assert note.startswith(
-        "ward: 52 % of the values were rare or never seen in training, counted as"
+        "ward: 52 % of the values were rare or never seen in training and count as"
     )
 
 
