@@ -85,7 +85,10 @@ def test_subsets_keep_their_rates():
         ({"test_sensitivity": "F=.6"}, "not for .M"),
         ({"test_sensitivity": "F=.6,M=.8,X=.7"}, "does not occur"),
         ({"test_sensitivity": 0.4, "test_specificity": 0.6}, "says nothing about the truth"),
-        ({"test_sensitivity": ".4-.6", "test_specificity": 0.55}, "says nothing about the truth"),
+        (
+            {"test_sensitivity": ".4-.6", "test_specificity": 0.55},
+            "may say nothing .* could add up",
+        ),
         (
             {"test_sensitivity": 0.9, "test_specificity": 0.4},
             "fewer than zero people with the outcome",

@@ -53,15 +53,15 @@ FEW_CODES = 12  # distinct integers that may be codes whatever the column is cal
 
 @dataclass(frozen=True)
 class Column:
-    """One column of the user's table, as it was understood.
+    """One column of the user's table, and how it was read.
 
     Attributes
     ----------
     name
         As in the file.
     role
-        "feature", "label", "tested", "group", "id", "weight", "truth", "excluded" (as asked), or
-        "left out" (as useless; `note` says why).
+        "feature", "label", "tested", "group", "id", "weight", "truth", "excluded" (by the user), or
+        "left out" (not usable as a feature; `note` says why).
     kind
         "number", "boolean", "date", "time", "category", "constant", "identifier" or "unknown".
     missing
@@ -71,7 +71,7 @@ class Column:
     encoded
         Names of the features it became.
     note
-        What a person should know about how it was read.
+        What the user should know about how it was read.
     flag
         Why it may have been recorded after the labelling decision, or empty.
     """

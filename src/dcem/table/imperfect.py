@@ -207,12 +207,14 @@ def _check_informative(test: ImperfectTest) -> None:
         at_worst = at_worst - Z * one.error * (test.source == place).any(axis=1)
     if (at_worst <= 0).any():
         worst = test.rates[int(at_worst.argmin())]
-        sums = "could add up to 1 or less within their intervals" * bool(worst.sum() > 1)
+        says, sums = "says nothing about the truth", "add up to 1 or less"
+        if worst.sum() > 1:
+            says = "may say nothing about the truth"
+            sums = "could add up to 1 or less within their intervals"
         raise InputError(
             f"A test with sensitivity {number(worst[0], 2)} and specificity {number(worst[1], 2)} "
-            f"says nothing about the truth: the two {sums or 'add up to 1 or less'}. It would be "
-            "positive at least as often without the outcome as with it. Check the rates, and "
-            "whether the label is reversed."
+            f"{says}: the two {sums}. It would then be positive at least as often without the "
+            "outcome as with it. Check the rates, and whether the label is reversed."
         )
 
 

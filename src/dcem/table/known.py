@@ -192,7 +192,7 @@ def _check_possible(
         few = few or int((mine & tested & (y <= 0)).sum()) < THRESHOLD
         share = "" if few else f", {percent(most, 1)} of all people{of}"
         raise InputError(
-            f"The prevalence is stated as {one.words}, which is more than if every untested person "
-            f"had the outcome{share}. Check that the rate refers to the same outcome and the same "
-            "people."
+            f"The prevalence is stated as {one.words}, more than it would be if every untested "
+            f"person had the outcome{share}. Check that the rate refers to the same outcome and "
+            "the same people."
         )

@@ -63,24 +63,24 @@ class SelectiveLabels:
 
     Features given as a finished float64 array are shared with the caller, not copied.
 
-    Make one with `from_arrays`, `from_frame` or `from_file`, which check everything a person can
-    get wrong. The constructor itself takes finished columns and checks their agreement only.
+    Make one with `from_arrays`, `from_frame` or `from_file`, which check their input thoroughly.
+    The constructor takes finished columns and checks only that they agree.
 
-    An untested label is *absent* here (NaN), not zero: whether "nobody looked" may stand in for
-    "no" is the question, so code that wants the imputed zero has to say so, with `y_imputed`.
+    The label of an untested row is *missing* here (NaN), not zero, because untested does not mean
+    negative. Code that needs the label with zeros filled in uses `y_imputed`.
 
     Attributes
     ----------
     X
         Features [n, d], float64, NaN where missing.
     y_obs
-        Observed label [n], float64: 0 or 1 where tested, NaN where nobody looked.
+        Observed label [n], float64: 0 or 1 where tested, NaN where nobody tested.
     tested
-        Whether somebody looked [n], bool.
+        Who was tested [n], bool.
     group
         Code of the group [n], int64 from 0; a single level "all" if no group was given.
     id
-        The person a row belongs to [n], or None if every row is a person of its own.
+        The person a row belongs to [n], or None if every row is a different person.
     weight
         How much a row counts [n], or None.
     feature_names
@@ -95,23 +95,23 @@ class SelectiveLabels:
     reference_group
         Name of the group that others are compared with, or None.
     imperfect_test
-        How often the test of each row errs, or None: `y_obs` is the truth of the tested.
+        How often the test of each row errs; None if `y_obs` is the truth of the tested.
     known_prevalence
-        How common the outcome is known to be, of everybody or by group; mostly nothing is.
+        How common the outcome is, for everybody or by group, if known from elsewhere; else empty.
     decider
         Code of who decided on the test of each row [n], -1 where that is not recorded, or None.
     decider_names
         Their names, indexed by code.
     positives_only
-        Whether there is no record of testing: the table says who was found positive, and of
-        everybody else nothing. `tested` and `y_obs` then are of the found alone.
+        Whether there is no record of testing: the table says only who was found positive. `tested`
+        and `y_obs` then refer to the found alone.
     testing_only
-        Features that drive who is tested and have nothing to do with the outcome.
+        Features that affect who is tested but not the outcome.
     time
-        When it was decided whether to test [n], `datetime64` or numbers; or None.
+        Time of the decision to test [n], `datetime64` or numbers; or None.
     awaited
-        Rows that were tested and whose result is not in yet [n], or None; not among `tested`. Only
-        where a model is watched.
+        Rows that were tested but have no result yet [n], or None; not among `tested`. Only for
+        monitoring a model.
     """
 
     X: np.ndarray
@@ -193,7 +193,7 @@ class SelectiveLabels:
         X
             Features [n, d]; missing values are kept as NaN.
         y
-            Labels [n]: 0, 1, or missing where nobody looked.
+            Labels [n]: 0, 1, or missing where nobody tested.
         tested
             Who was tested [n], 0/1 or boolean. If absent, a missing label means untested.
         group
@@ -201,39 +201,40 @@ class SelectiveLabels:
         id
             The person behind each row; splits and resamples keep a person's rows together.
         time
-            When it was decided whether to test [n]: dates or numbers.
+            Time of the decision to test [n]: dates or numbers.
         weight
             How much each row counts.
         testing_probability
-            Of each row, where tests were drawn by design and it is known.
+            Known probability of each row's test, if tests were drawn by design.
         reference_group
             Name of the group that others are compared with.
         test_sensitivity, test_specificity
-            How often the test finds the outcome where it is, and not where it is not, if it errs: a
-            number, `".5-.7"` (a 95 % interval), a mapping from groups to either, or one number per
-            row. Whether a test errs is taken not to depend on the features, given truth and group.
+            For an imperfect test, the probability that it finds the outcome, and that it is
+            negative without the outcome: a number, `".5-.7"` (a 95 % interval), a mapping from
+            groups to either, or one number per row. Given truth and group, its errors are assumed
+            not to depend on the features.
         prevalence
-            How common the outcome is known to be: a number, `".10-.14"`, or by group likewise.
+            How common the outcome is, if known from elsewhere: a number, `".10-.14"`, or by group.
         decider
             Who decided on each test (a clinic, an officer); missing where that is not recorded.
         positives_only
-            Whether `y` says only who was found positive, so that 0, or missing, may mean negative
-            or never tested (docs/no_record.md); `test_sensitivity` then is the share of positives
-            that is found, where somebody knows it.
+            Whether `y` says only who was found positive, so that 0 or missing may mean negative or
+            never tested (docs/no_record.md). `test_sensitivity` then is the share of positives
+            that is found, if known.
         testing_only
-            Features that drive who is tested and have nothing to do with the outcome.
+            Features that affect who is tested but not the outcome.
         to_learn
-            Whether both classes must have been seen, and all results be in; not needed where a
-            model is only watched.
+            Whether both classes must occur and all results must be in; False for monitoring a
+            model.
         row
-            Positions of the rows in the table they come from [n], if it has others; errors then
-            name rows so.
+            Positions of the rows in the table they come from [n], if that table has more rows;
+            error messages then refer to these positions.
         feature_names
-            If `X` has no column names of its own.
+            Names of the columns of `X`, if it has none.
         group_names
-            The group levels, in order, if they should agree with another table's.
+            The group levels, in order, if they should agree with those of another table.
         names
-            What errors call the roles "label", "tested", "group" and so on.
+            The names that error messages use for the roles "label", "tested", "group" and so on.
         """
         parts = dict(zip(_PARTS, (id, time, weight, testing_probability), strict=True))
         rates = {"sensitivity": test_sensitivity, "specificity": test_specificity}
@@ -402,7 +403,7 @@ class SelectiveLabels:
 
     @property
     def y_imputed(self) -> np.ndarray:
-        """The label as tables usually store it [n]: 0 where nobody looked."""
+        """The label as tables usually store it [n]: 0 where nobody tested."""
         return np.where(self.tested, self.y_obs, 0.0)
 
     @property

@@ -63,7 +63,7 @@ class Cells(NamedTuple):
 
 @dataclass(frozen=True)
 class Leak:
-    """A sign that a column was recorded after the decision.
+    """A sign that a column was recorded after the decision to test.
 
     Attributes
     ----------
@@ -72,15 +72,15 @@ class Leak:
     kind
         "tested", "only-tested", "label", "implies-label", "after" or "truth"; see the module.
     strength
-        An AUC for "tested", "label" and "truth", where 1 is certainty; otherwise the share of the
-        tested, of the positives, or of the dates, that the telling values cover.
+        For "tested", "label" and "truth" an AUC, where 1 is certainty; otherwise the share of the
+        tested, of the positives, or of the dates that `values` cover.
     values
-        The telling values, where it is about single ones; at most three.
+        The values that give the sign, if single values do; at most three.
     found_only
-        Whether nobody recorded who was tested, so that no word is said of it.
+        Whether nobody recorded who was tested; then `sentence` does not mention testing.
     is_rule
-        Whether a measurement says by its size who was tested: a rule may decide by it, and without
-        it the tested would seem to represent those whom the rule leaves out.
+        Whether the size of a measurement shows who was tested. A testing rule may use it; without
+        this column the tested would seem to represent people whom the rule leaves out.
     """
 
     column: str

@@ -45,7 +45,7 @@ LEAK_ROWS = 200_000  # about as many are looked at for signs of a leak
 
 @dataclass(frozen=True, eq=False)
 class UserTable:
-    """A table with its roles: what methods get, what only judges get, and how it came about.
+    """A table with its roles: the problem for methods, the truth if known, and how it was read.
 
     Attributes
     ----------
@@ -56,19 +56,20 @@ class UserTable:
     encoder
         Turns a raw table with the same columns into the same features.
     columns
-        How each column of the file was understood, in their order.
+        How each column of the file was read, in the order of the file.
     roles
-        As given, lists and wildcards spelled out.
+        As given, with lists and wildcards expanded.
     source
         The file: its name, size and hash.
     unread
-        Cells of each raw column of `encoder` that could not be read, or have no level of their own.
+        For each raw column of `encoder`, the number of cells that could not be read or have no
+        level of their own.
     leaks
         Signs that features were recorded after the decision to test.
     attributes
-        Codes [n] and names of each group column by itself, where several are crossed.
+        If several group columns are crossed, the codes [n] and names of each column alone.
     draw
-        How the rows were drawn, where the file has more.
+        How the rows were drawn, if the file has more.
     """
 
     problem: SelectiveLabels
@@ -101,10 +102,10 @@ def read_table(
     random_state: int = 0,
     encoder: Encoder | None = None,
 ) -> UserTable:
-    """Read a table of people, messy as such tables are.
+    """Read a table of people, which need not be clean.
 
-    Kinds of columns are guessed from all their values (`UserTable.columns` says how, and what was
-    left out and why); categories, dates and yes/no become numbers; missing values stay missing.
+    The kind of each column is inferred from all its values; `UserTable.columns` says how, and what
+    was left out and why. Categories, dates and yes/no become numbers; missing values stay missing.
     A group of three people stays a group.
 
     Parameters
@@ -114,18 +115,19 @@ def read_table(
         formats); or a frame: pandas, polars, Arrow, a DuckDB relation, and whatever else narwhals
         knows.
     roles
-        Which column is what.
+        Which column has which role.
     query
         SQL, if the file is a database; or the name of a sheet of a workbook.
     sample_rows
-        Of a file or folder with more rows, whole people are drawn at random, about so many rows,
-        in one pass; in bounded memory where the format allows it (docs/formats.md). None: as many
-        as make 30 million cells, or 100 million numbers once categories have become indicators.
+        About how many rows to read. From a file or folder with more, whole people are drawn at
+        random in one pass, in bounded memory if the format allows it (docs/formats.md). None: as
+        many rows as make 30 million cells, or 100 million numbers once categories have become
+        indicators.
     random_state
         Seed of that draw.
     encoder
-        Of an earlier table, to read this one alike: its columns must be there, others are left out,
-        and nobody need have been tested yet.
+        The encoder of an earlier table, to read this one in the same way. Its columns must be
+        present, others are left out, and nobody need have been tested yet.
     """
     if not isinstance(source, str | Path):
         frame = source if isinstance(source, pd.DataFrame) else as_table(source)

@@ -79,7 +79,7 @@ class Proposal:
     suggestions
         Role, column or value, and a sentence that says why; in the order of `Roles`.
     doubts
-        What could be otherwise and a person should look at.
+        What is uncertain and should be checked by a person.
     columns
         All columns of the table.
     rows
@@ -112,12 +112,12 @@ def propose_roles(source: Any, query: str | None = None, **known: Any) -> Propos
     Parameters
     ----------
     source
-        A path, an address or a frame, as for `dcem.read_table`. Of a long table up to 50,000
-        rows are looked at, in blocks from all over its first million.
+        A path, an address or a frame, as for `dcem.read_table`. From a long table up to 50,000
+        rows are examined, in blocks from all over its first million.
     query
         SQL, if the file is a database; or the name of a sheet of a workbook.
     known
-        Roles that need no proposing, as arguments of `Roles`.
+        Roles that are already known, as arguments of `Roles`.
     """
     if isinstance(source, str | Path):
         path = located(source)
@@ -143,8 +143,8 @@ def _propose(table: pa.Table, sampled: bool, known: Mapping[str, Any]) -> Propos
     doubts = list(reading.strange_rows(table))
     if sampled:
         doubts.append(
-            f"Only {table.num_rows:,} rows were looked at, in blocks from all over the table "
-            "(over its first million rows, if it has more)."
+            f"Only {table.num_rows:,} rows were examined, in blocks from all over the table "
+            "(its first million rows, if it has more)."
         )
     for step in (
         _propose_person,
