@@ -25,7 +25,8 @@ def person_folds(
     Folds share out tested positives, tested negatives and the untested of every group alike: people
     take turns, those of a kind one after the other.
     """
-    return _by_kind(problem.y_obs, problem.person, problem.group, n_folds, random_state)
+    seen = np.where(problem.tested, problem.y_obs, np.nan)  # labels of the untested are nobody's
+    return _by_kind(seen, problem.person, problem.group, n_folds, random_state)
 
 
 def time_blocks(problem: SelectiveLabels, n_folds: int) -> np.ndarray:
