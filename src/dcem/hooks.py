@@ -47,6 +47,10 @@ class ShowsItself:
         """The result as a document of values, which the writers of `dcem.report` write."""
         return above(self._document)(self, *about, **how)
 
+    def __repr__(self) -> str:
+        """The answer alone: the numbers behind it fill pages."""
+        return str(above("to_markdown")(self.document().answer()))
+
     def _repr_html_(self) -> str:
         with extra_needed("the report"):
             return str(above("for_notebook")(self.document()))

@@ -58,7 +58,8 @@ def test_figures_and_tables_fit_a_wide_screen_whole(name, pages, show) -> None:
              document.querySelectorAll("details").forEach(e => e.open = true);
              document.querySelectorAll(".view").forEach(e => e.style.display = "block");
              return [...document.querySelectorAll(".picture, .wide")]
-               .filter(e => e.scrollWidth > e.clientWidth + 1)
+               .filter(e => e.scrollWidth > e.clientWidth + 1
+                 || (e.scrollHeight > e.clientHeight && getComputedStyle(e).overflowY !== "hidden"))
                .map(e => e.getAttribute("aria-label") + e.textContent.slice(0, 60)); }"""
     )
     assert hidden == []

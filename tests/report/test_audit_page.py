@@ -194,6 +194,8 @@ def test_an_audit_shows_and_writes_itself(found, tmp_path) -> None:
     assert found.to_markdown().startswith("# Audit of the labels")
     assert json.loads(found.to_json())["verdict"]["severity"] == "serious"
     assert found._repr_html_().startswith("<iframe")
+    assert "**How sure?**" in repr(found)
+    assert len(repr(found).splitlines()) < 30
     frame = found.to_frame()
     row = frame[(frame["about"] == "testing.difference") & (frame["of"] == "north")].iloc[0]
     assert row["high"] < 0

@@ -146,3 +146,8 @@ def test_no_word_of_testing_is_left_in_a_report_of_another_field(field) -> None:
         assert "tested people" not in text
         assert "share tested" not in text
         assert "tested-only" in text
+
+
+def test_names_of_methods_stay_as_they_are_without_backticks() -> None:
+    said = speak("policing")("No tested person; tested-only:linear is ahead of tested-only.")
+    assert said == "No searched person; tested-only:linear is ahead of tested-only."

@@ -94,7 +94,7 @@ class FoundSensitivity:
     breakdown: Mapping[str, Breakdown]  # the factor at which the ratio may be 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FoundAudit(ShowsItself):
     """Everything that an audit of found positives alone has to say."""
 

@@ -323,7 +323,7 @@ class MethodAdvice:
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Audit(ShowsItself):
     """Everything an audit found. What could not be done is None or empty; findings say so."""
 

@@ -82,7 +82,7 @@ class FoundMethod:
     members: int = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FoundComparison(ShowsItself):
     """Everything that a comparison of methods by found positives has to say."""
 

@@ -238,7 +238,7 @@ class JudgedByDeciders:
     crossing: float = 1.0  # p-value of bounds that do not cross: under .05 they do not hold
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TableComparison(ShowsItself):
     """Everything that a comparison of methods has to say."""
 

@@ -42,7 +42,7 @@ class Change:
     clear: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Monitoring(ShowsItself):
     """Everything that changed since a model was fitted, and whether it still holds."""
 

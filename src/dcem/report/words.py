@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 from dcem.estimation.findings import SEVERITIES, by_severity
+from dcem.methods.registry import names as method_names
 from dcem.report.document import Document
 from dcem.table.messages import require_one_of
 
@@ -209,7 +210,7 @@ def _milder(document: Document, keys: frozenset[str]) -> Document:
 def speak(field: str, names: Collection[str] = ()) -> Callable[[str], str]:
     """A function that puts a sentence into the words of a field, and leaves names alone.
 
-    These are the `names`, and what stands in backticks or quotes.
+    These are the `names`, those of methods, and what stands in backticks or quotes.
     """
     require_one_of("words", field, FIELDS)
     words = FIELDS[field]
@@ -218,7 +219,8 @@ def speak(field: str, names: Collection[str] = ()) -> Callable[[str], str]:
     longest = partial(sorted, key=len, reverse=True)
     phrases = "|".join(map(re.escape, longest([*words, *SAYINGS])))
     # of the names, those that would be reworded: one that is called a must not hide an article
-    spoken = [name for name in longest(names) if re.search(rf"\b(?i:{phrases})\b", name)]
+    every = longest([*names, *method_names()])
+    spoken = [name for name in every if re.search(rf"\b(?i:{phrases})\b", name)]
     kept = [r"`[^`]*`", r"(?<!\w)'[^']*'(?!\w)"]
     kept += [rf"(?<!\w){re.escape(name)}(?!\w)" for name in spoken]
     pattern = re.compile(
