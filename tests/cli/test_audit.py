@@ -37,7 +37,7 @@ def test_audit_from_file_to_page(inside, table, tmp_path) -> None:
     assert "Group b is tested less often than others with the same features" in done.stdout
     assert "serious" in done.stdout
     assert f"dcem compare {table} " in done.stdout.splitlines()[-1]
-    assert "The whole of it:\n  out/a.html" in done.stdout
+    assert "Full report:\n  out/a.html" in done.stdout
     assert "How common is the outcome?" not in done.stdout  # it is on the page
     page = (tmp_path / "out" / "a.html").read_text()
     assert "Audit of the labels in people.csv" in page
@@ -60,9 +60,9 @@ def test_wrong_column_writes_nothing(inside, table, tmp_path) -> None:
     ("place", "says"),
     [
         (("--report", "."), "is a folder"),
-        (("--report", "a.html", "--json", "a.html"), "place of another output"),
-        (("--report", "a.html", "--json", "a.md"), "place of another output"),
-        (("--json", "people.csv"), "the file that is read"),
+        (("--report", "a.html", "--json", "a.html"), "also named for another output"),
+        (("--report", "a.html", "--json", "a.md"), "also named for another output"),
+        (("--json", "people.csv"), "the input file"),
         (("--report", "people.csv/a.html"), "not a folder"),
     ],
 )

@@ -58,7 +58,7 @@ def test_without_roles_they_are_proposed_and_the_line_can_be_pasted(table, insid
     assert words[words.index("--exclude") + 1] == "titre"
     assert "--report comparison.html --out ." in done.stdout  # where fit looks for it
     said = " ".join(done.stdout.split())
-    assert "No column gives itself away" in said
+    assert "No column looks as if it had been recorded" in said
     assert "a quick look at these 600 rows finds nobody out of reach" in said
     ran = inside(*words[1:-1], table.parent / "m", "--method", "tested-only:linear")
     assert ran.returncode == 0, ran.stderr
@@ -98,7 +98,7 @@ def test_in_short_no_word_about_a_column_is_lost(capsys) -> None:
     console = Console(width=300, highlight=False)
     show_columns(table, console)
     short = capsys.readouterr().out
-    assert "Features: 3 columns (numbers 2, categories 1)" in short
+    assert "Features: 3 columns (numbers: 2, categories: 1)" in short
     assert f"Left out: country ({notes['country']}); site ({notes['site']})" in short
     assert f"Please note: lactate ({notes['lactate']})" in short
     assert "titre' may have been recorded after the decision" in short

@@ -182,7 +182,7 @@ def test_a_file_that_is_not_there(tmp_path):
 
 
 def test_methods_and_places_are_refused_before_reading(path):
-    refused(fit(path, "--method", "y-model"), "learns from the true outcome of everybody")
+    refused(fit(path, "--method", "y-model"), "learns from everybody's true outcome")
     refused(fit(path, "--method", "dcme"), "Did you mean 'dcem'?")
     (path.parent / "thesis").mkdir()
     (path.parent / "thesis" / "chapter1.tex").write_text("precious")
@@ -240,8 +240,8 @@ def test_ctrl_c_leaves_nothing_half_written(path):
 def test_replacing_a_model_is_said(path):
     assert "replace" not in fit(path, "--method", "tested-only:linear").output
     again = fit(path, "--method", "tested-only:linear").output
-    assert "holds a model already: the new one will replace it" in again
-    assert "in place of the older one" in again
+    assert "already holds a model: the new one will replace it" in again
+    assert "which replaces the older one" in again
 
 
 def test_the_card_speaks_the_words_of_the_comparison_it_goes_by(path):

@@ -49,7 +49,7 @@ def test_compare_fit_and_predict_agree_on_what_is_known(claims, tmp_path):
     assert done.exit_code == 0, done.output
     done = run("fit", claims, *ROLES, "--members", "1", "--out", tmp_path / "model")
     assert done.exit_code == 0, done.output
-    assert "Taking purple: it" in done.output
+    assert "Using purple: it" in done.output
     card = (tmp_path / "model" / "MODEL_CARD.md").read_text()
     assert "not probabilities of the outcome" in card
     assert "AUC against the found, within groups" in card

@@ -40,7 +40,7 @@ def test_init_writes_what_the_other_commands_read(folder, inside) -> None:
     }
     done = inside("fit", "--method", "tested-only:linear", "--out", "m", cwd=folder)
     assert done.returncode == 0
-    assert "From dcem.toml: label outcome, tested tested, group race" in done.stderr
+    assert "From dcem.toml: label = outcome; tested = tested; group = race" in done.stderr
     assert "followup" not in (folder / "m" / "MODEL_CARD.md").read_text().split("| column")[1]
 
 
@@ -96,7 +96,7 @@ def test_a_list_that_takes_the_place_of_another_says_what_it_lacks(folder, insid
     """Leaving out one column more would otherwise bring back those known to be recorded later."""
     write(folder, '[roles]\nlabel = "outcome"\nexclude = ["followup", "tested"]\n')
     done = inside("check", "visits.csv", "--exclude", "lab_a", cwd=folder)
-    assert "--exclude takes the place of that of dcem.toml" in done.stderr
+    assert "--exclude replaces the list in dcem.toml" in done.stderr
     assert "'followup', 'tested'" in done.stderr
     done = inside("check", "visits.csv", "--exclude", "lab_a,followup,tested", cwd=folder)
     assert "takes the place" not in done.stderr

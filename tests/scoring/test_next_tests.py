@@ -148,7 +148,7 @@ def test_without_label_or_group_it_says_what_it_could_not_do(model, tmp_path):
     found = next_tests(model, tmp_path / "p.csv", 10)
     assert len(found.table) == 100
     assert any("everybody counts as untested" in note for note in found.notes)
-    assert any("disparity does not count" in note for note in found.notes)
+    assert any("disparity is not considered" in note for note in found.notes)
 
 
 def test_a_group_nobody_knows_was_never_tested(model, tmp_path):

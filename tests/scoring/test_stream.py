@@ -293,7 +293,7 @@ def test_batches_are_scored_as_they_come(model):
 def test_columns_carried_over_are_there_and_not_written_over(model):
     frame = visits(10, seed=6).assign(distance=7.0)
     assert "patient" in next(score_batches(model, [frame], keep="patient")).schema.names
-    for keep, why in (("distance", "carried over and added"), (["patent"], "mean 'patient'")):
+    for keep, why in (("distance", "cannot be copied"), (["patent"], "mean 'patient'")):
         with pytest.raises(InputError, match=why):
             next(score_batches(model, [frame], keep=keep))
 

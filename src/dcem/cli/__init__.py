@@ -18,28 +18,27 @@ from dcem.cli._lazy import LazyCommand, lazy_group, show_help
 COMMANDS = {
     "demo": LazyCommand(
         "dcem.cli.demo:demo",
-        "Simulate biased labelling, fit and compare methods, write a report.",
+        "Simulate biased labelling, fit and compare methods, and write a report.",
     ),
     "app": LazyCommand(
         "dcem.cli.app_:app",
-        "Work in the browser: a table, its columns, audit, comparison, model, scores.",
+        "Use dcem in the browser: audit, compare, fit and score without typing commands.",
     ),
     "init": LazyCommand(
         "dcem.cli.init:init",
-        "Look at a table, propose what its columns mean, and write that to dcem.toml.",
+        "Propose what the columns of a table mean, and write that to dcem.toml.",
     ),
     "check": LazyCommand(
         "dcem.cli.check:check",
-        "Is the table ready? In under a minute: roles, leaks, overlap, how long each step takes.",
+        "Is the table ready? Checks roles, leaks and overlap, and estimates the time of each step.",
     ),
     "audit": LazyCommand(
         "dcem.cli.audit:audit",
-        "Is my labelling biased? Who is tested, at equal features, and what could overturn the "
-        "answer.",
+        "Is my labelling biased? Compares testing between groups at equal features.",
     ),
     "compare": LazyCommand(
         "dcem.cli.compare:compare",
-        "Compare methods on a table, without its truth.",
+        "Compare methods on a table, although most true outcomes are missing.",
     ),
     "fit": LazyCommand(
         "dcem.cli.fit:fit",
@@ -47,27 +46,27 @@ COMMANDS = {
     ),
     "predict": LazyCommand(
         "dcem.cli.predict:predict",
-        "Score the people of a table of any length with a fitted model.",
+        "Score the people of a table with a fitted model.",
     ),
     "monitor": LazyCommand(
         "dcem.cli.monitor:monitor",
-        "Does a model still hold? What changed since it was fitted.",
+        "Does a model still hold? Compares a new table with the one it was fitted to.",
     ),
     "next-tests": LazyCommand(
         "dcem.cli.next_tests:next_tests",
-        "Give everybody untested a probability of being tested next, and say why.",
+        "Whom to test next? Gives each untested person a testing probability, with the reason.",
     ),
     "history": LazyCommand(
         "dcem.cli.history:history",
-        "Add what was known of each person's earlier tests to every row of a table.",
+        "Add columns to a table that describe each person's earlier tests.",
     ),
     "report": LazyCommand(
         "dcem.cli.report:report",
-        "Make the page of a saved audit, comparison or monitoring again, in any format and words.",
+        "Write a saved audit, comparison or monitoring report again, in any format or vocabulary.",
     ),
     "methods": LazyCommand(
         "dcem.cli.methods:methods",
-        "List the methods, or explain one: its idea, assumption, failures and parameters.",
+        "List the methods, or explain one: its idea, assumptions, failures and parameters.",
     ),
     "simulate": LazyCommand(
         "dcem.cli.simulate:simulate",
@@ -79,11 +78,11 @@ COMMANDS = {
     ),
     "reproduce": LazyCommand(
         "dcem.cli.reproduce:reproduce",
-        "Draw figures and tables of the paper, published values beside ours.",
+        "Draw the paper's figures and tables, with the published values next to ours.",
     ),
     "sepsis": LazyCommand(
         "dcem.cli.sepsis:app",
-        "Build the sepsis cohort from MIMIC-III, or artificial tables of its shape.",
+        "Build the sepsis cohort from MIMIC-III, or write artificial tables in its format.",
     ),
 }
 
@@ -112,8 +111,10 @@ def _root(
 ) -> None:
     """Learn from labels that somebody decided to collect.
 
-    People who were never tested have no label. dcem fits models that know this, and shows how
-    good and how fair they are.
+    People who were never tested have no label. dcem treats them as unknown, not as negative. It
+    audits who is tested, fits and compares models, and shows how good and how fair they are.
+
+    Start with `dcem demo`; or, on your own table, `dcem init TABLE` and then `dcem check`.
     """
 
 

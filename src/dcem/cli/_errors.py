@@ -37,7 +37,7 @@ RENAMED = {
 }
 WORDS = "dcem.words"  # the field in whose words the running command speaks
 # lightgbm is loaded by the first fit, and does not bring the OpenMP library.
-INCOMPLETE = "boosted trees need lightgbm, which should have come with dcem: pip install lightgbm"
+INCOMPLETE = "boosted trees need lightgbm, which dcem usually installs: pip install lightgbm"
 WITHOUT_OPENMP = (
     "boosted trees (lightgbm) need OpenMP, which this system lacks: install libgomp1 (Debian, "
     "Ubuntu), libgomp (Fedora) or libomp (macOS)"
@@ -118,7 +118,7 @@ class PoliteGroup(TyperGroup):
         for place, word in enumerate(args):
             name, equals, value = word.partition("=")
             if name in RENAMED:
-                complain("note", f"{name} is now {RENAMED[name]}; the old name will go.")
+                complain("note", f"{name} is now {RENAMED[name]}; the old name will be removed.")
                 args[place] = RENAMED[name] + equals + value
         return super().parse_args(ctx, args)
 

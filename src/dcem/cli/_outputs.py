@@ -43,7 +43,7 @@ class Outputs:
                 raise MissingExtra(is_missing(path.name, "matplotlib"))
             require_file_place(path)
             if (other := taken.setdefault(path.resolve(), kind)) != kind:
-                what = "the file that is read" if other == "read" else "the place of another output"
+                what = "the input file" if other == "read" else "also named for another output"
                 raise InputError(f"{path} is {what}. Write to another file.")
 
     @classmethod
@@ -88,10 +88,10 @@ class Outputs:
         }
         for path, text in (texts | dict(more or {})).items():
             write_text(path, text)
-        rest = " The whole of it:" if has_page else ""
+        rest = " Full report:" if has_page else ""
         console.print(f"\nDone in {duration(time.perf_counter() - self.begun)}.{rest}")
         for path in texts | dict(more or {}):
             console.print(f"  {path}", style="bold", soft_wrap=True)
         if then:
             command = shlex.join(["dcem", then[0], as_named(self.source), *then[1:]])
-            console.print(f"Then, with the same roles: {command}", markup=False, soft_wrap=True)
+            console.print(f"Next, with the same roles: {command}", markup=False, soft_wrap=True)

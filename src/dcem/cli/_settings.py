@@ -33,7 +33,7 @@ Config = Annotated[
     Path | None,
     typer.Option(
         "--config",
-        help=f"File with roles and choices. Default: {NAME} beside the table, or here.",
+        help=f"File with roles and options. Default: {NAME} beside the table or in this folder.",
         rich_help_panel=PANEL,
     ),
 ]
@@ -41,7 +41,7 @@ Remember = Annotated[
     bool,
     typer.Option(
         "--remember",
-        help=f"Write the roles and choices of this call to {NAME}, for the next.",
+        help=f"Save the roles and options of this call to {NAME}, for later calls.",
         rich_help_panel=PANEL,
     ),
 ]
@@ -113,8 +113,8 @@ def fill_from_file(command: Any, ctx: Any, args: list[str]) -> None:
         if entries and lost:
             option = name.replace("_", "-")
             typer.echo(
-                f"note: --{option} takes the place of that of {path}, which also has "
-                f"{quoted(lost)}. List all that should hold.",
+                f"note: --{option} replaces the list in {path}, which also has {quoted(lost)}. "
+                "Name all that should apply.",
                 err=True,
             )
     if settings.table is not None:
@@ -126,12 +126,12 @@ def fill_from_file(command: Any, ctx: Any, args: list[str]) -> None:
     }
     if getattr(here.get("label"), "required", False) and "label" not in ctx.default_map:
         raise InputError(
-            "Which column holds the observed outcome? Give it as `label`; or let `dcem init TABLE` "
-            f"look at the table and propose all roles, in a {NAME} that every command reads."
+            "Which column holds the observed outcome? Name it with `label`; or let `dcem init "
+            f"TABLE` propose all roles and write them to {NAME}, which every command reads."
         )
     if ctx.default_map:
         said = {name: listed(as_list(value), SHOWN) for name, value in ctx.default_map.items()}
-        taken = ", ".join(f"{name} {value}" for name, value in said.items())
+        taken = "; ".join(f"{name} = {value}" for name, value in said.items())
         typer.echo(f"From {path}: {taken}.", err=True)
 
 
@@ -152,27 +152,27 @@ def _settings_for(settings: Settings, command: Any, path: Path | None) -> dict[s
     for section in settings.choices:
         if section and section not in READERS:
             raise InputError(
-                f"{path}: unknown section [{section}].{did_you_mean(section, READERS)} Sections "
-                f"are [roles] and those of commands: {', '.join(READERS)}."
+                f"{path}: unknown section [{section}].{did_you_mean(section, READERS)} Allowed: "
+                f"[roles], and a section for each of these commands: {', '.join(READERS)}."
             )
     own = settings.choices.get(command.name, {})
     names = [p.name for p in command.params if p.name not in ("config", "remember", "help")]
     for name in own:
         if name not in names or name in Roles.settable():
             hint = _AS_ROLE if name in Roles.settable() else did_you_mean(name, names)
-            raise InputError(f"{path}: {command.name} has no choice {name!r}.{hint}")
+            raise InputError(f"{path}: {command.name} has no option {name!r}.{hint}")
     shared = settings.shared
     for name in shared:
         if name not in SHARED:
-            hint = _AS_ROLE if name in Roles.settable() else " It belongs to a command."
+            hint = _AS_ROLE if name in Roles.settable() else " Move it to a command's section."
             raise InputError(
-                f"{path}: {name!r} stands before all sections, where only table, "
-                f"{', '.join(SHARED)} do.{hint}"
+                f"{path}: {name!r} may not come before the first section, where only these are "
+                f"allowed: table, {', '.join(SHARED)}.{hint}"
             )
     return {**({} if command.name in OF_THE_MODEL else settings.roles), **shared, **own}
 
 
-_AS_ROLE = " It is a role: it belongs under [roles]."
+_AS_ROLE = " It is a role: move it under [roles]."
 
 
 def _fitting(param: Any, value: Any) -> Any:

@@ -45,21 +45,20 @@ TableArgument = Annotated[
     Path,
     typer.Argument(
         help="The table: a CSV, Parquet, Arrow, Excel, Stata, SPSS, SAS, DuckDB or SQLite file, a "
-        "folder of Parquet files, or the address of one.",
+        "folder of Parquet files, or the URL of one.",
         metavar="TABLE",
         parser=_located,
     ),
 ]
 Query = Annotated[
     str | None,
-    typer.Option(
-        "--query", help="SQL for a table that is a database; the name of a sheet of a workbook."
-    ),
+    typer.Option("--query", help="SQL query, for a database; name of the sheet, for a workbook."),
 ]
 Address = Annotated[
     str | None,
     typer.Option(
-        "--address", help="Ray cluster to join, such as HOST:6379; without it, one is started here."
+        "--address",
+        help="Ray cluster to join, such as HOST:6379. Default: start one on this machine.",
     ),
 ]
 SampleRows = Annotated[
@@ -67,8 +66,8 @@ SampleRows = Annotated[
     typer.Option(
         "--sample-rows",
         min=1000,
-        help="Rows to read from a larger table: whole people, at random. Default: as many as make "
-        "30 million cells.",
+        help="Rows to read from a larger table, drawn at random; all rows of a person stay "
+        "together. Default: as many as make 30 million cells.",
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
@@ -85,20 +84,20 @@ BoundsOption = Annotated[
     typer.Option(
         "--bounds",
         metavar="GAMMA",
-        help="How strong something unmeasured may be: the factor by which the odds of the outcome "
-        "of untested people may differ, up or down, from those of tested people with the same "
-        "features; 1 to 10, such as 2 (docs/bounds.md).",
+        help="How strong an unmeasured cause may be: the factor by which the odds of the outcome "
+        "may differ, up or down, between untested and tested people with the same features. 1 to "
+        "10, such as 2 (docs/bounds.md).",
     ),
 ]
 Report = Annotated[
     Path | None,
     typer.Option(
-        "--report", "-r", help="Write the answer as one HTML page, and as Markdown beside it."
+        "--report", "-r", help="Write the report as one HTML page, and as Markdown beside it."
     ),
 ]
 Markdown = Annotated[
     Path | None,
-    typer.Option(help="Write it as Markdown. Default: beside the report, with ending .md."),
+    typer.Option(help="Write the report as Markdown. Default: beside the page, ending in .md."),
 ]
 Json = Annotated[Path | None, typer.Option(help="Write all numbers as JSON.")]
 VOCABULARY = (
@@ -141,7 +140,7 @@ def refuse_bounds(roles: Roles, bounds: float | None) -> None:
         from dcem.table.messages import InputError
 
         raise InputError(
-            "`bounds` needs to know who was tested, and the label says only who was found "
+            "`bounds` needs a record of who was tested, but the label says only who was found "
             "positive (`positives_only`). Leave out one of the two."
         )
 
@@ -231,7 +230,7 @@ def _show_each(table: UserTable, console: Any) -> None:
 def _in_short(table: UserTable) -> Iterator[str]:
     """How many columns are features, which were left out, and what a reader should know of some."""
     kinds = Counter(column.kind for column in table.columns if column.encoded)
-    by_kind = ", ".join(f"{KINDS.get(kind, kind)} {many}" for kind, many in kinds.most_common())
+    by_kind = ", ".join(f"{KINDS.get(kind, kind)}: {many}" for kind, many in kinds.most_common())
     gaps = [column for column in table.columns if column.encoded and column.missing]
     said = ""
     if most := max(gaps, key=lambda column: column.missing, default=None):
@@ -248,7 +247,7 @@ def _in_short(table: UserTable) -> Iterator[str]:
             by_note.setdefault(_remark(column), []).append(column.name or "(no name)")
         said = "; ".join(f"{listed(names, MOST)} ({note})" for note, names in by_note.items())
         yield from [f"{what}: {said}."] if said else []
-    yield "Each column, and what it became: `dcem check` with the same roles."
+    yield "To see how each column is read: `dcem check` with the same roles."
 
 
 def _remark(column: Column) -> str:

@@ -9,25 +9,25 @@ import typer
 def app(
     folder: Annotated[
         list[Path] | None,
-        typer.Argument(help="Folders whose tables the pages may read. Default: this one."),
+        typer.Argument(help="Folders whose tables the pages may read. Default: this folder."),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             "-o",
-            help="Folder for what is computed. Default: dcem-app in the (first) folder.",
+            help="Folder for the results. Default: dcem-app in the (first) folder.",
         ),
     ] = None,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
     ] = True,
 ) -> None:
-    """Work in the browser: a table, its columns, audit, comparison, model, scores.
+    """Use dcem in the browser: audit, compare, fit and score without typing commands.
 
-    The pages are served to this machine alone, at an address that works once; nothing is sent
+    The pages are served to this machine only, at an address that works once; nothing is sent
     anywhere. They run the commands that you would type, and show them. Tables stay where they are;
-    what you drop on the page lies in a private folder that is removed at the end.
+    a table that you drop on the page is kept in a private folder, which is removed at the end.
     """
     from dcem.app.server import serve
 

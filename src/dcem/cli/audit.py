@@ -21,7 +21,7 @@ def audit(
     markdown: options.Markdown = None,
     json: options.Json = None,
     max_rows: Annotated[
-        int, typer.Option(min=1000, help="Rows that a model is fitted to, at most.")
+        int, typer.Option(min=1000, help="Maximum number of rows that a model is fitted to.")
     ] = 50_000,
     bounds: options.BoundsOption = None,
     threshold: Annotated[
@@ -29,22 +29,22 @@ def audit(
         typer.Option(
             min=0,
             max=1,
-            help="Risk at which one acts, with bounds. Default: that which a tenth of the people "
-            "exceed.",
+            help="Risk at which you would act; needs --bounds. Default: the risk that a tenth of "
+            "the people exceed.",
         ),
     ] = None,
     show_small_cells: Annotated[
         bool,
-        typer.Option("--show-small-cells", help="Show counts under ten too: for open data only."),
+        typer.Option("--show-small-cells", help="Show counts below ten: for open data only."),
     ] = False,
     seed: options.Seed = 0,
     words: options.Words = "general",
 ) -> None:
-    """Is my labelling biased? Who is tested, at equal features, and what could overturn the answer.
+    """Is my labelling biased? Compares testing between groups at equal features.
 
-    Compares testing between groups at equal features, shows where hardly anybody was tested, what
-    the record hides, whether the outcome depends on the group, and how strong something unmeasured
-    would have to be to change the answer. Nobody's true outcome is needed.
+    Also shows where hardly anybody was tested, what the record hides, whether the outcome depends
+    on the group, and how strong an unmeasured cause would have to be to change the answer. True
+    outcomes are not needed.
     """
     from rich.console import Console
 
@@ -56,7 +56,7 @@ def audit(
 
     options.refuse_bounds(roles, bounds)
     if threshold is not None and bounds is None:
-        raise InputError("A `threshold` is for decisions that hold within `bounds`: give both.")
+        raise InputError("A `threshold` is used only together with `bounds`: give both.")
     console = Console(highlight=False)
     outputs = Outputs.of_report(report, markdown, json, table, words)
     aside = Console(stderr=True, highlight=False)

@@ -25,19 +25,19 @@ def run(
     source: Annotated[
         str, typer.Argument(metavar="FILE|PRESET", help="A TOML file, or the name of a preset.")
     ],
-    out: Annotated[Path, typer.Option(help="Folder of the store; an existing one goes on.")],
+    out: Annotated[Path, typer.Option(help="Folder for the results; an existing one is resumed.")],
     method: Annotated[
-        list[str] | None, typer.Option("--method", "-m", help="Only this method (repeatable).")
+        list[str] | None, typer.Option("--method", "-m", help="Run only this method; repeatable.")
     ] = None,
     max_seconds: Annotated[
-        float | None, typer.Option(help="End cleanly after about this long.")
+        float | None, typer.Option(help="Stop cleanly after about this long.")
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     max_fleet: Annotated[
-        int | None, typer.Option(min=1, help="The most cells to train at once.")
+        int | None, typer.Option(min=1, help="Maximum number of cells to train at once.")
     ] = None,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Try cells again that failed before.")
+        bool, typer.Option("--retry-failed", help="Try failed cells again.")
     ] = False,
     backend: Annotated[
         str, typer.Option(help="Train in this process (local), or on a Ray cluster (ray).")
@@ -49,10 +49,11 @@ def run(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
-    """Run a benchmark, or go on with it.
+    """Run a benchmark, or resume it.
 
-    Every finished cell is committed at once. Stop it however you like (Ctrl-C, `--max-seconds`,
-    kill): the same command goes on. Several processes may work on one store.
+    Every finished cell, one task with one method, is saved at once. You can stop at any
+    time (Ctrl-C, `--max-seconds`, kill); the same command resumes. Several processes may work on
+    the same folder.
     """
     started = time.monotonic()
     from rich.console import Console
@@ -84,7 +85,7 @@ def run(
         + (f", {summary.elsewhere} running in other processes" if summary.elsewhere else "")
     )
     if summary.pending:
-        typer.echo("Not finished: run the same command again to go on.")
+        typer.echo("Not finished: run the same command again to resume.")
     if summary.done:
         typer.echo(f"See the results: dcem benchmark leaderboard {out} (a page), export (a table).")
     if summary.failed:
@@ -97,7 +98,7 @@ def run(
 
 @app.command()
 def status(store: StoreArgument) -> None:
-    """Show how far every benchmark in a store is."""
+    """Show the progress of every benchmark in a store."""
     from rich.console import Console
     from rich.table import Table
 
@@ -147,15 +148,15 @@ def compare(
         str, typer.Argument(help="Another store or table, or `published`: the paper's figures.")
     ] = "published",
     benchmark: Annotated[str | None, typer.Option(help="Only this benchmark.")] = None,
-    off_only: Annotated[bool, typer.Option("--off-only", help="List only what is off.")] = False,
+    off_only: Annotated[bool, typer.Option("--off-only", help="List only disagreements.")] = False,
     output: Annotated[
         Path | None, typer.Option("--out", "-o", help="Also write the comparison as CSV.")
     ] = None,
 ) -> None:
     """Compare results with the published figures, or with another run.
 
-    Ends with status 1 if anything is off by the rules of the comparison, or a cell that a store
-    plans has no result.
+    Ends with status 1 if anything differs by more than the comparison allows, or if a planned cell
+    has no result.
     """
     from rich.console import Console
 
@@ -190,7 +191,7 @@ def leaderboard(
         "leaderboard.html"
     ),
 ) -> None:
-    """Write a leaderboard as one HTML file, to be filtered by setting and metric."""
+    """Write a leaderboard as one HTML file that can be filtered by setting and metric."""
     from dcem.report.leaderboard import write_leaderboard
 
     write_leaderboard(store, output)
@@ -201,7 +202,7 @@ def leaderboard(
 def presets() -> None:
     """List the benchmarks that come with dcem.
 
-    Tasks are counted without settings that cannot exist: nobody is tested more often than always.
+    Impossible settings, in which a share of people above 100 % would be tested, are not counted.
     """
     from rich.console import Console
     from rich.table import Table

@@ -32,10 +32,10 @@ def check(
     query: options.Query = None,
     words: options.Words = "general",
 ) -> None:
-    """Is the table ready? In under a minute: roles, leaks, overlap, how long each step takes.
+    """Is the table ready? Checks roles, leaks and overlap, and estimates the time of each step.
 
-    Without roles, those that `dcem init` would propose are taken, and said. A few thousand rows
-    are looked at: overlap is judged for good by `dcem audit`.
+    Takes under a minute: overlap is judged from a few thousand rows, and `dcem audit` examines it
+    fully. Without roles, those that `dcem init` would propose are used and shown.
     """
     from rich.console import Console
 
@@ -57,7 +57,7 @@ def check(
         console.print("[bold]Proposed roles[/bold], since no label was given:")
         show(proposal, console)
         if "label" not in proposal.roles:
-            raise InputError("Without a label there is nothing to check: give it as `label`.")
+            raise InputError("There is nothing to check without a label. Name it with `label`.")
         roles = {**roles, **proposal.roles}
         console.print()
     with telling({}, aside) as progress:
@@ -65,11 +65,9 @@ def check(
         read = read_table(table, Roles(**roles), query)
     options.show_columns(read, console, say, whole=True)
     after = "somebody was found" if read.problem.positives_only else "the decision to test"
-    known = (
-        f"No column gives itself away as recorded after {after}; whether one was, only you know."
-    )
+    known = f"No column looks as if it had been recorded after {after}; only you can be sure."
     if read.leaks:
-        known = f"Whether other columns were recorded after {after}, only you know."
+        known = f"Only you can know whether other columns were recorded after {after}."
     console.print(say(known))
     console.print()
     say = speak(words, read.problem.group_names)
@@ -94,19 +92,19 @@ def _show_overlap(look: FirstLook, console: Any, say: Callable[[str], str]) -> N
 
     console.print()
     if not look.overlap:
-        console.print(say("Everybody is tested, or nobody: there is no overlap to look at."))
+        console.print(say("Everybody is tested, or nobody is: there is no overlap to examine."))
         return
     console.print(
         say(
             f"Who is tested can be predicted with an AUC of {number(look.predictable, 2)} "
-            f"(a quick model of {look.rows:,} rows; .5: by chance alone)."
+            f"(a quick model of {look.rows:,} rows; chance alone gives .5)."
         )
     )
     for name, one in look.overlap.items():
         if name not in look.too_few and not one.complete:
             what = one.reason or (
-                f"the tests represent {percent(one.reach)} of the people; of people like the "
-                "others, next to nobody was tested."
+                f"the tests represent {percent(one.reach)} of the people; hardly anybody like the "
+                "others was tested."
             )
             whose = escape(group(name))
             console.print(f"[yellow]overlap, {whose}:[/yellow] {escape(say(what))}")
@@ -114,12 +112,12 @@ def _show_overlap(look: FirstLook, console: Any, say: Callable[[str], str]) -> N
     if all(one.complete for one in asked):
         seen = (
             f"Overlap: a quick look at these {look.rows:,} rows finds nobody out of reach of the "
-            "tests; the audit looks closely."
+            "tests; the audit examines this fully."
         )
         console.print(say(seen))
     if look.too_few:
         few = ", ".join(map(group, look.too_few))
-        console.print(f"Too few of them among these rows to say more: {escape(few)}.")
+        console.print(f"Too few of these rows to judge overlap in: {escape(few)}.")
 
 
 def seconds_of(problem: SelectiveLabels) -> dict[str, float]:
@@ -144,7 +142,7 @@ def _show_times(seconds: dict[str, float], roles: str, table: Path, console: Any
     from dcem.table.addresses import as_named
     from dcem.text import time_span
 
-    console.print("\nAbout what each step will take, if this machine stays as busy as it is now:")
+    console.print("\nEstimated time of each step, if this machine stays as busy as it is now:")
     for name, write in STEPS.items():
         long = time_span(seconds[name] / UNSURE, seconds[name] * UNSURE)
         line = " ".join(filter(None, ["dcem", name, shlex.quote(as_named(table)), roles, write]))

@@ -27,29 +27,32 @@ def compare(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help="Method to compare; repeat it, or separate with commas. Gains are counted from "
-            "tested-only, else from the first."
+            help="Method to compare; repeat it, or separate with commas. Gains are relative to "
+            "tested-only if it is among them, else to the first."
         ),
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     max_rows: Annotated[
         int,
         typer.Option(
-            min=0, help="Rows to compare on, at most: of more, whole people are drawn; 0: all rows."
+            min=0,
+            help="Maximum number of rows to compare on, drawn at random; all rows of a person "
+            "stay together. 0: no limit.",
         ),
     ] = 10_000,
     planted: Annotated[
-        int, typer.Option(min=0, help="Repetitions of planted outcomes, at least 2; 0: none.")
+        int, typer.Option(min=0, help="Repetitions with planted outcomes, at least 2; 0: none.")
     ] = 3,
     floor: Annotated[
         float, typer.Option(min=0, help="Smallest difference in AUC that counts as a difference.")
     ] = 0.005,
     threshold: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Risk at which one acts, for rates by group.")
+        float | None,
+        typer.Option(min=0, max=1, help="Risk at which you would act, for rates by group."),
     ] = None,
     capacity: Annotated[
         float,
-        typer.Option(min=0, max=1, help="Share of people one acts on, if no threshold is given."),
+        typer.Option(min=0, max=1, help="Share of people to act on, if no threshold is given."),
     ] = 0.1,
     bounds: options.BoundsOption = None,
     members: options.Members = 3,
@@ -60,14 +63,17 @@ def compare(
     report: options.Report = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Folder for comparison.csv, comparison.md and .json."),
+        typer.Option(
+            "--out", "-o", help="Folder for comparison.csv, comparison.md and comparison.json."
+        ),
     ] = None,
 ) -> None:
-    """Compare methods on a table, without its truth.
+    """Compare methods on a table, although most true outcomes are missing.
 
-    Every method scores people it was not fitted to. It is judged among the tested; for everybody,
-    by inverse-propensity and doubly robust estimates, each with interval and assumption, or "not
-    estimable" and why; and against outcomes planted in the table's own features.
+    Every method scores people it was not fitted to. It is judged in three ways: among the tested;
+    for everybody, by inverse-propensity and doubly robust estimates, each with an interval and its
+    assumption, or "not estimable" with the reason; and on planted outcomes, which are simulated
+    from the table's own features.
     """
     from rich.console import Console
 

@@ -30,16 +30,18 @@ def demo(
     ] = Path("demo-output"),
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="4,000 people per split instead of 20,000, fewer resamples."),
+        typer.Option(
+            "--quick", help="Use 4,000 people per split instead of 20,000, and fewer resamples."
+        ),
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the networks and the resamples.")] = 0,
 ) -> None:
-    """Simulate biased labelling, fit and compare methods, write a report.
+    """Simulate biased labelling, fit and compare methods, and write a report.
 
-    Two groups of simulated people: one is ill twice as often and tested half as often. Three
-    methods that see only what was tested, and one that is given the truth, are judged against the
-    truth of fresh people. Writes `report.html` (one file, no network), `report.md` and
-    `comparison.csv`.
+    Simulates two groups of people: one is ill twice as often as the other and tested half as
+    often. Three methods that see only the recorded labels, and one that sees the truth, are judged
+    against the true outcomes of new people. Writes `report.html` (one file, no network needed),
+    `report.md` and `comparison.csv`.
     """
     from rich.console import Console
 
@@ -62,8 +64,8 @@ def demo(
         document, console, {out / "comparison.csv": comparison.to_frame().to_csv(index=False)}
     )
     console.print(
-        "The demo compares the paper's methods; on your table dcem fit takes ensemble, unless "
-        "dcem compare shows another method to be clearly better."
+        "The demo compares the paper's methods. On your own table, dcem fit uses ensemble, unless "
+        "dcem compare shows that another method is clearly better."
     )
 
 

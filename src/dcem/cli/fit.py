@@ -20,33 +20,34 @@ if TYPE_CHECKING:
 
 
 @options.takes_roles(
-    helps={"truth": "Column with everybody's true outcome, if it exists: never a feature."}
+    helps={"truth": "Column with everybody's true outcome, if it exists; never used as a feature."}
 )
 def fit(
     table: options.TableArgument,
     roles: options.Roles,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder for the model; an older model is replaced.")
+        Path,
+        typer.Option("--out", "-o", help="Folder for the model; an existing model is replaced."),
     ],
     method: Annotated[
         str,
         typer.Option(
-            help="The method; see docs/methods.md. auto: the default, unless a comparison of this "
-            "table shows another to be clearly better."
+            help="Method to fit (docs/methods.md). auto: the default method, unless a comparison "
+            "of this table shows that another is clearly better."
         ),
     ] = "auto",
     comparison: Annotated[
         Path | None,
         typer.Option(
-            help="The comparison.json that auto uses. Default: one of this table, in its folder "
-            "or beside the model."
+            help="The comparison.json that auto uses. Default: one of this table, in the table's "
+            "folder or beside the model."
         ),
     ] = None,
     learner: Annotated[
         str | None,
         typer.Option(
-            help="What learns, such as network, linear or boost, for the methods that take others "
-            "than networks (docs/estimator.md). Default: the method's own."
+            help="Underlying model, such as network, linear or boost, for methods that allow a "
+            "choice (docs/estimator.md). Default: the method's own."
         ),
     ] = None,
     members: options.Members = 3,
@@ -55,22 +56,23 @@ def fit(
         bool,
         typer.Option(
             "--judge",
-            help="Judge the method by cross-validation, for the card, if no comparison of this "
-            "table did: takes five fits more.",
+            help="Judge the method by cross-validation, for the model card, if no comparison of "
+            "this table did. Takes five more fits.",
         ),
     ] = False,
     start_from: Annotated[
         Path | None,
         typer.Option(
-            help="A model to continue from, with its method and columns, once tests that "
-            "next-tests drew are in the table: --testing-probability says which (docs/table.md)."
+            help="Model to update once the results of tests drawn by next-tests are in the table. "
+            "Its method and columns are kept; name the list of drawn tests with "
+            "--testing-probability (docs/table.md)."
         ),
     ] = None,
     words: Annotated[
         str | None,
         typer.Option(
-            help="Vocabulary of the card: general, medicine, credit or policing. Default: those of "
-            "the comparison that it uses, else general."
+            help="Vocabulary of the model card: general, medicine, credit or policing. Default: "
+            "that of the comparison used, else general."
         ),
     ] = None,
     seed: options.Seed = 0,
@@ -80,18 +82,20 @@ def fit(
         bool,
         typer.Option(
             "--all-rows",
-            help="Learn from all rows of a table that is too large to be read whole, as they pass: "
-            "tested-only or y-obs, with the learner linear or boost.",
+            help="Learn from all rows of a table that is too large for memory, in batches. Only "
+            "for tested-only or y-obs with the learner linear or boost.",
         ),
     ] = False,
 ) -> None:
     """Fit a method to a table and write the model to a folder.
 
-    Says how columns were understood, then fits. The folder holds the numbers (safetensors),
-    what they mean (JSON) and a model card (a page, and Markdown) with how good the model is, for
-    whom, and at which threshold, if a comparison says so; no pickle, and no person's row. `dcem
-    predict` reads raw tables with it. With bounds it also learns limits of each person's risk,
-    which `predict` then gives at any strength; the card shows them at this one.
+    Shows how the columns are read, then fits. The folder holds the model's numbers (safetensors),
+    what they mean (JSON) and a model card (HTML and Markdown). It holds no pickle and no
+    individual rows. If there is a comparison of the table, the card says how good the model is,
+    for whom, and at which threshold. `dcem predict` scores raw tables with the folder.
+
+    With --bounds the model also learns limits for each person's risk. `dcem predict` can then give
+    them at any strength; the card shows them at this one.
     """
     from rich.console import Console
 
@@ -122,8 +126,8 @@ def fit(
     start = None if start_from is None else TableModel.load(start_from)
     if start is not None and (method not in (AUTO, start.name) or learner is not None):
         raise InputError(
-            f"{start_from} is a model of the method {start.name!r}, and what starts from it is of "
-            "the same: leave out --method and --learner."
+            f"{start_from} was fitted with the method {start.name!r}, and a model that starts from "
+            "it keeps that method. Leave out --method and --learner."
         )
     wanted = choose(record=not roles.no_record).method if method == AUTO else method
     (require_all_rows if all_rows else require_method)(wanted, learner)
@@ -152,22 +156,22 @@ def fit(
         console.print(f"Starting from {start_from}, a model of {start.source.name}.")
         if (chance := read.problem.testing_probability) is not None:
             new = int((read.problem.tested & (chance < 1)).sum())
-            new_tests = "Tests that it has not seen, drawn with known probabilities"
+            new_tests = "New tests, drawn with known probabilities"
             console.print(f"{say(new_tests)}: {SMALL if 0 < new < THRESHOLD else f'{new:,}'}.")
     elif method == AUTO:
         chosen = choice_for(read, place)
         method = chosen.method
-        console.print(f"Taking {method}: {say(chosen.reason)}.", soft_wrap=True)
+        console.print(f"Using {method}: {say(chosen.reason)}.", soft_wrap=True)
     if roles.no_record:
         require_no_record(method)
     parts = ""
     if "n_members" in METHODS[method].__dataclass_fields__:
         parts = f", {counted(members, 'member')}"
     if replaces:
-        console.print(f"{out} holds a model already: the new one will replace it.", soft_wrap=True)
+        console.print(f"{out} already holds a model: the new one will replace it.", soft_wrap=True)
     console.print(f"Fitting {method}{parts}, {len(read.problem.feature_names)} features.")
     aside = Console(stderr=True, highlight=False)
-    fitting, asking = f"fitting {method}", "asking what drives its score, and testing"
+    fitting, asking = f"fitting {method}", "measuring what drives the score, and testing"
     takes = fit_seconds(read.problem, f"{method}:{learner}" if learner else method)
     with telling(dict(zip((fitting, asking), takes, strict=True)), aside, say) as progress:
         on_step = partial(progress.counted, fitting)
@@ -179,15 +183,15 @@ def fit(
         progress(asking)
         model = model.explained(read, seed)
         if bounds is not None:
-            progress("learning the limits of each person's risk")
+            progress("learning limits for each person's risk")
             model = with_bounds(model, read, bounds, seed)
     judged = _saved(place) if place else None
     if judge and not (judged and model.judged_by(judged)):
-        console.print(f"Judging {model.name} {say('on people that it is not fitted to')}.")
+        console.print(f"Judging {model.name} {say('on people it was not fitted to')}.")
         how = {"n_members": members, "random_state": seed, "data": options.source_facts(read)}
         judged = compare.judged(read, [model.name], aside, say, of_tested={"planted": 0}, **how)
     model.save(out, judged, words=words)
-    where = "The model, in place of the older one" if replaces else "The model"
+    where = "The model, which replaces the older one" if replaces else "The model"
     done = "Fitted and judged" if judge else "Fitted"
     console.print(f"{done} in {duration(time.perf_counter() - started)}. {where}:")
     console.print(f"  {out}", style="bold", soft_wrap=True)
@@ -196,7 +200,7 @@ def fit(
     console.print(f"  {say('score people with')}: {scoring}", markup=False, soft_wrap=True)
     if not (judged and model.judged_by(judged)):
         console.print(
-            "  Its card says nothing of how good it is: add --judge, or first run: "
+            "  Its model card does not say how good it is: add --judge, or first run: "
             "dcem compare --out .",
             soft_wrap=True,
         )
@@ -210,5 +214,5 @@ def _saved(place: Path) -> TableComparison | FoundComparison | None:
     try:
         return read_comparison(place)
     except InputError as error:
-        notice(f"The card does without {place.name}: {error}")
+        notice(f"The model card does not use {place.name}: {error}")
         return None

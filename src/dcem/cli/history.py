@@ -19,11 +19,11 @@ def history(
     ],
     query: options.Query = None,
 ) -> None:
-    """Add what was known of each person's earlier tests to every row of a table.
+    """Add columns to a table that describe each person's earlier tests.
 
-    Five columns: earlier_visits, earlier_tests, earlier_positives, last_result and
-    since_last_test, made from strictly earlier rows of the same person alone, so that they may be
-    features. Rows to be scored are given the same way: in one table with those before them.
+    Adds earlier_visits, earlier_tests, earlier_positives, last_result and since_last_test. They
+    are computed only from strictly earlier rows of the same person, so they may be used as
+    features. For rows to be scored, do the same: put them in one table with the earlier rows.
     """
     from rich.console import Console
 

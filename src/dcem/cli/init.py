@@ -16,17 +16,17 @@ def init(
     roles: dict[str, Any],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="The file. Default: dcem.toml beside the table."),
+        typer.Option("--out", "-o", help="File to write. Default: dcem.toml beside the table."),
     ] = None,
     query: options.Query = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace the file if there is one.")
+        bool, typer.Option("--replace", help="Replace the file if it exists.")
     ] = False,
 ) -> None:
-    """Look at a table, propose what its columns mean, and write that to dcem.toml.
+    """Propose what the columns of a table mean, and write that to dcem.toml.
 
-    Every role comes with the reason why, and what is in doubt is listed: read the file and change
-    what is wrong. The other commands then need no options. Roles that are given are kept.
+    Gives the reason for every role, and lists what is in doubt. Read the file and change what is
+    wrong; the other commands then need no options. Roles that you give as options are kept.
     """
     from rich.console import Console
     from rich.markup import escape
@@ -43,7 +43,7 @@ def init(
     path = out or (Path(NAME) if beside is None else table.parent / NAME)
     if path.exists() and not replace:
         raise InputError(
-            f"{path} is there already. Edit it, write elsewhere with `out`, or replace it with "
+            f"{path} already exists. Edit it, write to another file with `out`, or replace it with "
             "`replace`."
         )
     require_file_place(path)
@@ -52,7 +52,7 @@ def init(
         proposal = propose_roles(table, query, **roles)
     shared, found = {"query": query} if query else {}, proposal.suggestions
     if names := lending_words(proposal.columns):
-        why = f"Names of columns speak of lending: {', '.join(names)}."
+        why = f"Column names suggest lending: {', '.join(names)}."
         shared, found = {"words": "credit", **shared}, (*found, Suggestion("words", "credit", why))
     show(dataclasses.replace(proposal, suggestions=found), console)
     reasons = {(one.role, one.value): one.reason for one in found}

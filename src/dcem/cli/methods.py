@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 def methods(
     name: Annotated[
         str | None,
-        typer.Argument(help="A method, to read about it; without one, all are listed."),
+        typer.Argument(help="Method to explain; without it, all methods are listed."),
     ] = None,
 ) -> None:
-    """List the methods, or explain one: its idea, assumption, failures and parameters."""
+    """List the methods, or explain one: its idea, assumptions, failures and parameters."""
     from rich.console import Console
 
     from dcem.methods.describe import describe
@@ -47,12 +47,12 @@ def _list(console: "Console") -> None:
     console.print(table)
     if left_out:
         console.print(
-            f"\nA neural network, and torch is not installed (pip install 'dcem\\[networks]'): "
+            f"\nNot available, because torch is not installed (pip install 'dcem\\[networks]'): "
             f"{', '.join(left_out)}."
         )
     console.print(
-        "\nMethods that need the truth of every row are for simulations (published: that variant "
-        "alone).\nRead about one: dcem methods NAME"
+        "\nMethods that need the truth of every row are for simulations only (published: only "
+        "that variant needs it).\nTo read about one: dcem methods NAME"
     )
 
 
@@ -65,7 +65,7 @@ def _explain(console: "Console", one: "Description") -> None:
         which = ' with variant="published"' if one.needs_truth == "published" else ""
         console.print(f"Needs the truth of every row{which}: for simulations only.")
     if one.needs_group == "yes":
-        console.print("Predicts with the group of each row.")
+        console.print("Needs the group of each row to predict.")
     for title, text in one.sections.items():
         console.print()
         console.print(Text(title, style="bold"))

@@ -28,12 +28,12 @@ def monitor(
     seed: options.Seed = 0,
     words: options.Words = "general",
 ) -> None:
-    """Does a model still hold? What changed since it was fitted.
+    """Does a model still hold? Compares a new table with the one it was fitted to.
 
-    Compares a new table, of people who came later, with what the model remembers of its own: who
-    arrives, who is tested at equal features, what is found, and whether the model still ranks
-    people and its risks are still calibrated, for everybody and each group. The columns mean what
-    they meant then; options change that.
+    The new table has people who came later. Shows how the people, the testing at equal features
+    and the results have changed, and whether the model still ranks people well and its risks are
+    still calibrated, for everybody and for each group. A summary of the first table is stored with
+    the model. Columns keep the roles they had then, unless options change them.
     """
     from rich.console import Console
 

@@ -18,8 +18,8 @@ def next_tests(
     budget: Annotated[
         float,
         typer.Option(
-            help="How many tests there can be. With as many as there are untested rows, or more, "
-            "everybody has a probability of 1.",
+            help="Number of tests that you can do. If it is at least the number of untested rows, "
+            "every probability is 1.",
             min=0,
         ),
     ],
@@ -28,20 +28,20 @@ def next_tests(
         int | None,
         typer.Option(
             min=0,
-            help="Also draw with these probabilities, from this seed: adds the column `drawn`. Of "
-            "a person (the model's --id) at most one row is drawn, unless the probabilities of "
-            "that person's rows sum to more than 1.",
+            help="Also draw tests with these probabilities, from this seed: adds the column "
+            "`drawn`. At most one row per person (the model's --id) is drawn, unless the "
+            "probabilities of that person's rows sum to more than 1.",
         ),
     ] = None,
     query: options.Query = None,
     words: options.Words = "general",
 ) -> None:
-    """Give everybody untested a probability of being tested next, and say why.
+    """Whom to test next? Gives each untested person a testing probability, with the reason.
 
     The probabilities sum to the budget. They are higher where a test would reduce uncertainty or
-    disparity between groups, and never zero: a fixed ranking would leave new gaps. Draw with them,
-    keep them, and weight the results by their inverse. Label, tested and group are found by the
-    names they had when the model was fitted.
+    disparity between groups, and never zero, because a fixed ranking would leave new gaps. Draw
+    tests with them, keep them, and weight the results by their inverse. The label, tested and
+    group columns are found by the names that they had when the model was fitted.
     """
     from rich.console import Console
     from rich.markup import escape
@@ -93,11 +93,13 @@ def next_tests(
     console.print(grid)
     console.print(f"  {out}", style="bold", soft_wrap=True)
     if draw_seed is None:
-        held = say("It holds everybody untested, each with a probability; nobody is drawn yet")
-        console.print(f"  {held}: --draw-seed 1 draws, and adds the column `drawn`", soft_wrap=True)
+        held = say("It lists everybody untested, with a probability; no tests are drawn yet")
+        line = f"  {held}: --draw-seed 1 draws them and adds the column `drawn`"
+        console.print(line, soft_wrap=True)
     console.print(
-        f"  Once results are in the table: dcem fit TABLE --start-from {shlex.quote(str(model))} "
-        f"--testing-probability {shlex.quote(str(out))} --out NEW_MODEL, with the roles as before",
+        f"  When the results are in the table: dcem fit TABLE --start-from "
+        f"{shlex.quote(str(model))} --testing-probability {shlex.quote(str(out))} --out NEW_MODEL, "
+        "with the same roles",
         markup=False,
         soft_wrap=True,
     )

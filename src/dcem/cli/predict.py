@@ -24,22 +24,22 @@ def predict(
     keep: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Column to carry over; `all` for every one. {WILDCARDS} {LIST} Default: the "
-            "identifier the model knows, else the row number."
+            help=f"Column to copy from the table; `all` for every column. {WILDCARDS} {LIST} "
+            "Default: the model's identifier column, else the row number."
         ),
     ] = None,
     threshold: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1, help="Act on scores of at least this: adds the column `flagged`."
+            min=0, max=1, help="Act on scores of at least this value. Adds the column `flagged`."
         ),
     ] = None,
     capacity: Annotated[
         float | None,
         typer.Option(
             min=0,
-            help="Act on this many, the highest scores first: a share up to 1, else a number of "
-            "rows. Adds the column `flagged`.",
+            help="Act on this many rows, the highest scores first: a share up to 1, or a number "
+            "of rows. Adds the column `flagged`.",
         ),
     ] = None,
     bounds: options.BoundsOption = None,
@@ -50,17 +50,22 @@ def predict(
     ] = "local",
     address: options.Address = None,
 ) -> None:
-    """Score the people of a table of any length with a fitted model.
+    """Score the people of a table with a fitted model.
 
-    Reads in batches, so that memory stays bounded. A folder of Parquet files can become another
-    one, file by file, also on a Ray cluster. The table needs the feature columns; no group, no
-    label. Adds `score` (`risk` once calibrated), its spread (disagreement of the members),
-    `distance` (from those who were tested; above 1: unlike all of them) and `like_tested`, in the
-    order of the rows. With a threshold or a capacity also `flagged`, whom to act on; what that
-    comes to, and for each group where the table has it, is printed and written beside the scores
-    (OUT.decisions.json). With bounds, of a model fitted with them: `risk_low` and `risk_high`,
-    between which the risk lies at that strength, `outcome_set`, which holds the outcome nine times
-    in ten, and beside `flagged` a `decision`: act, do not act, or cannot say.
+    The table needs the feature columns, but neither group nor label. It may have any length: it is
+    read in batches, so that memory use stays bounded. A folder of Parquet files is scored file by
+    file into another folder, on a Ray cluster if you have one.
+
+    Writes, in the order of the rows: `score` (`risk` if calibrated), its spread (disagreement of
+    the members), `distance` (from the tested people; above 1: unlike all of them) and
+    `like_tested`.
+
+    With --threshold or --capacity, also `flagged`: whom to act on. The number flagged, by group if
+    the table has it, is printed and written beside the scores (OUT.decisions.json).
+
+    With --bounds, if the model was fitted with bounds, also `risk_low` and `risk_high`, between
+    which the risk lies at that strength; `outcome_set`, which contains the outcome nine times in
+    ten; and, with `flagged`, a `decision`: act, do not act, or cannot say.
     """
     from rich.console import Console
     from rich.markup import escape
@@ -89,7 +94,10 @@ def predict(
         progress = counting(status)
         if backend != "local" or (table.is_dir() and not out.suffix):
             if rule is not None:
-                raise InputError("Whom to act on is decided over one file: give `out` an ending.")
+                raise InputError(
+                    "With a `threshold` or `capacity`, the scores must go to one file, written on "
+                    "this machine: give `out` a file ending such as .csv, and leave out `backend`."
+                )
             done = predict_folder(
                 model, table, out,
                 keep=columns, bounds=bounds, backend=backend, address=address, progress=progress,
@@ -113,22 +121,22 @@ def predict(
         said = f"{some} unlike anybody {whom} (`like_tested` is false): {theirs} {EXTRAPOLATION}."
         if not fitted.roles.no_record:
             said += (
-                " That asks of each row whether anybody near it was tested; the people out of "
-                "reach in an audit are those whom too few tests represent, often more."
+                " `like_tested` says only whether anybody near a row was tested; the people out "
+                "of reach in an audit are those whom too few tests represent, often more."
             )
         console.print(say(said), soft_wrap=True)
     if fitted.roles.no_record:
         ranks = (
-            f"`{fitted.score_name}` ranks people by risk; it is not a probability of the outcome: "
-            "nobody recorded who was tested."
+            f"`{fitted.score_name}` ranks people by risk. It is not a probability of the outcome, "
+            "because nobody recorded who was tested."
         )
         console.print(say(ranks), soft_wrap=True)
     then = fitted.baseline
     if keep is None and fitted.roles.id and then is not None and then.people < then.rows:
         names_people = (
-            f"`{fitted.roles.id}` names people, not rows, and some had several when the model was "
-            "fitted. Scores are in the order of the table; --keep COLUMN carries over one that "
-            "names the rows."
+            f"`{fitted.roles.id}` identifies people, not rows, and some people had several rows "
+            "when the model was fitted. Scores are in the order of the table; to copy a column "
+            "that identifies the rows, add --keep COLUMN."
         )
         console.print(say(names_people), markup=False, soft_wrap=True)
     console.print(f"  {out}", style="bold", soft_wrap=True)
@@ -164,17 +172,17 @@ def show_decisions(decisions: Any, score: str, console: Any) -> None:
     console.print(f"\nFlagged{by}: {some}.")
     if decisions.tied:
         console.print(
-            f"{decisions.tied:,} more rows have that same {score}; there was no room for them, and "
-            "the first in the table were taken."
+            f"{decisions.tied:,} more rows have the same {score} but exceed the capacity; those "
+            "first in the table were flagged."
         )
     if totals:
         said = "; ".join(f"{name}, {_rows_and_share(totals, name)}" for name in DECIDED)
         console.print(
-            f"By the limits of the risk, rows: {said}. Where one cannot say, the risk may lie on "
-            "either side."
+            f"Decisions from the limits of the risk, in rows: {said}. Cannot say: the risk may lie "
+            "on either side of the threshold."
         )
     if not decisions.by_group:
-        console.print("The table does not say the group, so that shares by group are not known.")
+        console.print("The table does not contain the group, so shares by group are not known.")
         return
     grid = Table(box=None, pad_edge=False, header_style="dim")
     parts = DECIDED if totals else ("flagged",)

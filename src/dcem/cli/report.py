@@ -23,17 +23,17 @@ def report(
         typer.Option(
             "--out",
             "-o",
-            help="What to write, by its ending: .html, .md or .json. Repeat it for several. "
-            "Default: a page beside the result.",
+            help="File to write: .html, .md or .json. Repeat it for several. Default: an HTML page "
+            "beside the result.",
         ),
     ] = None,
     words: Annotated[
         str | None, typer.Option(help=f"{options.VOCABULARY} Default: that of the result.")
     ] = None,
 ) -> None:
-    """Make the page of a saved audit, comparison or monitoring again, in any format and words.
+    """Write a saved audit, comparison or monitoring report again, in any format or vocabulary.
 
-    Nothing is computed: the numbers are those that were saved.
+    Nothing is computed again: the numbers are those that were saved.
     """
     from rich.console import Console
 
@@ -45,7 +45,7 @@ def report(
     places = out or [result.with_suffix(".html")]
     for path in places:
         if path.suffix.lower() not in KINDS:
-            raise InputError(f"{path}: unknown kind of page. Allowed: {', '.join(KINDS)}.")
+            raise InputError(f"{path}: unknown file type. Allowed: {', '.join(KINDS)}.")
     document = read_result(result)
     kinds = [(path, path.suffix.lower()[1:]) for path in places]
     outputs = Outputs(kinds, result, words or words_of(result))

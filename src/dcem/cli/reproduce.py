@@ -19,15 +19,13 @@ def reproduce(
         Path | None,
         typer.Option(
             "--from",
-            help="Draw from recorded results: a folder of exported tables, or of a store. "
-            "Without it, what is missing is computed.",
+            help="Folder with recorded results: exported tables, or a store. Without it, missing "
+            "results are computed.",
         ),
     ] = None,
     out: Annotated[
         Path,
-        typer.Option(
-            help="Folder for pictures and numbers, and for the store of what is computed."
-        ),
+        typer.Option(help="Folder for figures and numbers, and for the store of computed results."),
     ] = Path("reproduction"),
     formats: Annotated[
         list[str] | None, typer.Option("--format", help="png (default), svg or pdf; repeatable.")
@@ -36,17 +34,17 @@ def reproduce(
         Path | None,
         typer.Option(help="Cohort of the sepsis figures, as `dcem sepsis build` wrote it."),
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda, for what is computed.")] = "auto",
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda, for the fits.")] = "auto",
     max_seconds: Annotated[
-        float | None, typer.Option(help="End each computation cleanly after about this long.")
+        float | None, typer.Option(help="Stop each computation cleanly after about this long.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
-    """Draw figures and tables of the paper, published values beside ours.
+    """Draw the paper's figures and tables, with the published values next to ours.
 
     `dcem reproduce all --from results` draws everything from recorded runs. Without `--from`, the
-    fits that an exhibit needs are run first, resumably, in a store under `--out`. The numbers of
-    every picture are written beside it as CSV.
+    fits that an exhibit needs are run first, in a store under `--out`; if interrupted, they can be
+    resumed. The numbers of every figure are written beside it as CSV.
     """
     from rich.console import Console
 

@@ -16,7 +16,7 @@ app = typer.Typer(
     cls=PlainGroup,
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Build the sepsis cohort from MIMIC-III, or artificial tables of its shape.",
+    help="Build the sepsis cohort from MIMIC-III, or write artificial tables in its format.",
 )
 
 
@@ -36,41 +36,41 @@ def build(
     out: Annotated[Path, typer.Option(help="The cohort to write, a Parquet file.")],
     stays: Annotated[
         Path | None,
-        typer.Option(help="Also write one row for every ICU stay, in or out, to this CSV file."),
+        typer.Option(help="Also write one row per ICU stay, included or not, to this CSV file."),
     ] = None,
     suspicion: Annotated[
         Suspicion, typer.Option(help="Rule for suspected infection; corr24 is the paper's.")
     ] = Suspicion.corr24,
     features: Annotated[
         FeatureSet,
-        typer.Option(help="As published, or cleaned of wrong and implausible entries."),
+        typer.Option(help="Features as published, or without wrong and implausible entries."),
     ] = FeatureSet.published,
     release: Annotated[
         Release,
-        typer.Option(help="Insist on the row counts of this release; auto builds from any."),
+        typer.Option(help="Require the row counts of this release; auto accepts any."),
     ] = Release.auto,
     memory_limit: Annotated[
-        str, typer.Option(help="Memory to stay within; beyond it work goes to disk.")
+        str, typer.Option(help="Maximum memory; beyond it, data go to disk.")
     ] = "4GiB",
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads to use; all if not given.")
+        int | None, typer.Option(min=1, help="Number of threads. Default: all.")
     ] = None,
     work: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of finished stages, reused by the next run; else beside the cohort."
+            help="Folder for finished stages, which later runs reuse. Default: beside the cohort."
         ),
     ] = None,
     show_small_cells: Annotated[
         bool,
-        typer.Option("--show-small-cells", help="Show counts under 10: for open data only."),
+        typer.Option("--show-small-cells", help="Show counts below ten: for open data only."),
     ] = False,
 ) -> None:
     """Build the sepsis cohort from MIMIC-III v1.4.
 
-    Writes the cohort, and beside it its flow (`.flow.json`, `.flow.svg`) and the quality of its
-    data (`.quality.json`, `.quality.html`). Every stage is kept: an interrupted or repeated run
-    does only what is new. Nothing leaves the folders named here.
+    Writes the cohort, and beside it a flow chart (`.flow.json`, `.flow.svg`) and a data quality
+    report (`.quality.json`, `.quality.html`). Every stage is kept, so an interrupted or repeated
+    run does only what is new. Data stay in the folders named here.
     """
     from dcem.files import write_text
     from dcem.report.cohort import cohort_document, draw_flow, save_figure
@@ -105,19 +105,24 @@ def artificial(
     out: Annotated[Path, typer.Option(help="Empty or new folder to write the tables to.")],
     kind: Annotated[
         ArtificialKind,
-        typer.Option(help="A random cohort, or one patient for each side of each rule."),
+        typer.Option(help="A random cohort, or patients on either side of each inclusion rule."),
     ] = ArtificialKind.cohort,
-    stays: Annotated[int, typer.Option(min=10, help="ICU stays of the cohort.")] = 5_000,
+    stays: Annotated[int, typer.Option(min=10, help="Number of ICU stays in the cohort.")] = 5_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the cohort.")] = 0,
-    layout: Annotated[FileLayout, typer.Option(help="Kind of file.")] = FileLayout.csv_gz,
+    layout: Annotated[FileLayout, typer.Option(help="File format.")] = FileLayout.csv_gz,
     lower_case: Annotated[
-        bool, typer.Option("--lower-case", help="Names as in the demo, not as in the full release.")
+        bool,
+        typer.Option(
+            "--lower-case",
+            help="Lower-case names, as in the demo release.",
+        ),
     ] = False,
 ) -> None:
-    """Write made-up tables of MIMIC's shape.
+    """Write artificial tables in the format of MIMIC-III.
 
-    For those without access: everything runs on them, and every figure made from them is marked as
-    artificial. The rule cases come with `expected.csv`, what each rule demands of each patient.
+    For those without access to MIMIC-III: everything runs on these tables, and every figure made
+    from them is marked as artificial. With `--kind rules`, `expected.csv` says what each rule
+    requires for each patient.
     """
     from dcem.tasks.sepsis.artificial import write_artificial
 

@@ -16,29 +16,31 @@ def simulate(
     output: Annotated[
         Path, typer.Option("--out", "-o", help=f"Table to write: {options.WRITTEN}.")
     ] = Path("simulated.csv"),
-    q_y: Annotated[float, typer.Option(help="P(Y|group 0) / P(Y|group 1).")] = 0.5,
-    k: Annotated[float, typer.Option("--k", "-k", help="P(tested) / P(positive).")] = 1.0,
-    q_t: Annotated[float, typer.Option(help="P(T|group 0) / P(T|group 1).")] = 2.0,
-    phase: Annotated[float, typer.Option(help="Phase of the outcome wave, in degrees.")] = 0.0,
+    q_y: Annotated[
+        float, typer.Option(help="Share of positives: ratio of group 0 to group 1.")
+    ] = 0.5,
+    k: Annotated[float, typer.Option("--k", "-k", help="Tests per person who is positive.")] = 1.0,
+    q_t: Annotated[float, typer.Option(help="Share of tested: ratio of group 0 to group 1.")] = 2.0,
+    phase: Annotated[float, typer.Option(help="Phase of the decision boundary, in degrees.")] = 0.0,
     preset: Annotated[
-        Preset, typer.Option(help="The process as the published code or as the text has it.")
+        Preset, typer.Option(help="Simulate as the published code does, or as the text says.")
     ] = Preset.as_released,
     stream: Annotated[
         Stream | None,
         typer.Option(
-            help="The published draws, or fresh ones. Default: published for as-released without "
-            "a seed, else independent."
+            help="The published random numbers, or new ones. Default: published for as-released "
+            "without a seed, else independent."
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the independent stream.")] = None,
-    n: Annotated[int, typer.Option("--n", "-n", help="Rows of each of the three splits.")] = 20_000,
+    n: Annotated[int, typer.Option("--n", "-n", help="Rows in each of the three splits.")] = 20_000,
     truth: Annotated[
         bool, typer.Option("--truth", help="Add the true outcome, which no method may see.")
     ] = False,
 ) -> None:
     """Write a simulated table with selectively collected labels.
 
-    Columns: x0, x1, group, tested, label (empty where nobody tested), split. Read it back with
+    Columns: x0, x1, group, tested, label (empty for the untested), split. In Python, read it with
     `SelectiveLabels.from_file`. The settings are those of `dcem.tasks.make_sinusoid`.
     """
     from math import radians

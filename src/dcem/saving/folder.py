@@ -71,8 +71,8 @@ class LeftOut(BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Not a number, with a warning."""
         notice(
-            f"testing_probability is missing: the propensity model {self.description} is not part "
-            "of a saved model. Distances are as they were."
+            f"testing_probability is missing, because the propensity model {self.description} was "
+            "not saved with this model. Distances are not affected."
         )
         return np.full((len(X), 2), np.nan)
 
@@ -85,13 +85,13 @@ def require_place(folder: str | Path) -> bool:
     folder = Path(folder)
     if folder.resolve() == Path.cwd():
         raise ModelFileError(
-            f"{folder} is the current folder, and a model replaces its folder. Name another one."
+            f"{folder} is the current folder, which a model would replace. Name another one."
         )
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return False
     if not _is_model(folder):
         raise ModelFileError(
-            f"{folder} exists and holds something other than a saved model. Choose a new folder."
+            f"{folder} exists and holds something other than a saved model. Name a new folder."
         )
     return True
 
@@ -287,7 +287,7 @@ def _read_description(folder: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ModelFileError(f"{file} is truncated or was altered: it cannot be read.") from None
     if not isinstance(version, int) or version < 1:
-        raise ModelFileError(f"{file} does not describe a model of dcem.")
+        raise ModelFileError(f"{file} does not describe a dcem model.")
     if version > FORMAT_VERSION:
         raise ModelFileError(
             f"{folder} has format {version}, written by dcem {description.get('dcem_version')}; "

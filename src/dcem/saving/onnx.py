@@ -53,16 +53,16 @@ def export_onnx(
         import onnxruntime as runtime
     if estimator.needs_group:
         raise InputError(
-            f"{type(estimator).__name__} predicts with the group of each row, which an exported "
-            "file does not take. Export a method that predicts from the features alone (dcem)."
+            f"{type(estimator).__name__} needs the group of each row to predict, which an exported "
+            "file cannot take. Export a method that predicts from the features alone (dcem)."
         )
     if hasattr(estimator, "known_"):
         raise InputError(
-            "A model that was moved to a known prevalence cannot be exported. Fit one without it."
+            "A model that was adjusted to a known prevalence cannot be exported. Fit one without."
         )
     encoder = getattr(estimator, "encoder_", encoder)
     if encoder is not None and OUTPUT in encoder.columns:
-        raise InputError(f"A column is called {OUTPUT!r}, as is what the file returns: rename it.")
+        raise InputError(f"Rename the column {OUTPUT!r}: the file's output has the same name.")
     path = Path(path)
     features = _probes(estimator)
     with whole_file(path) as temporary:

@@ -136,7 +136,7 @@ class Unpacker:
     ) -> Any:
         """The estimator; `own` is a class of the user's that the registry does not know."""
         if depth > DEEPEST:
-            raise ValueError("estimators are nested too deep")
+            raise ValueError("its estimators are nested too deeply")
         one = estimator_class(node, own)()
         parameters = self._parameters(_mapping(node["parameters"]), one)
         one.set_params(**parameters)
@@ -260,7 +260,7 @@ def _check_names(one: Any) -> None:
         raise ValueError("it does not have two classes")
     names = getattr(one, "feature_names_in_", None)
     if names is not None and np.shape(names) != (one.n_features_in_,):
-        raise ValueError("the names of its features are not as many as its features")
+        raise ValueError("the number of feature names is not the number of features")
     if not isinstance(one.group_names_, tuple) or not all(
         isinstance(name, str) for name in one.group_names_
     ):
@@ -269,7 +269,7 @@ def _check_names(one: Any) -> None:
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError(f"a {type(value).__name__} stands where names and values should")
+        raise ValueError(f"it has a {type(value).__name__} where names and values should be")
     return value
 
 
@@ -305,7 +305,7 @@ def encode_value(value: Any) -> Any:
         return {"$left_out": getattr(value, "description", None) or repr(value)}
     if callable(value):
         return {"$left_out": getattr(value, "__qualname__", repr(value))}
-    raise TypeError(f"a {type(value).__name__} has no form in JSON")
+    raise TypeError(f"a {type(value).__name__} cannot be written as JSON")
 
 
 def decode_value(value: Any, left_out: Callable[[str], Any]) -> Any:

@@ -46,9 +46,9 @@ def require_all_rows(method: str, learner: Any) -> None:
     made = delivered(method)
     if not made.row_by_row or learner not in LEARNERS:
         raise InputError(
-            f"All rows of a larger table can teach tested-only and y-obs, with the learner "
-            f"{' or '.join(LEARNERS)}; {method!r} learns from a part of the people: leave out "
-            "`all_rows`, or choose one of these."
+            f"Only tested-only and y-obs, with the learner {' or '.join(LEARNERS)}, can be fitted "
+            f"to all rows of a table that is too large for memory. To fit {method!r} to a sample "
+            "of the people, leave out `all_rows`."
         )
 
 
@@ -81,15 +81,15 @@ def fit_all_rows(
     """
     require_all_rows(method, learner)
     if table.draw is None:
-        raise InputError("The table was read whole: fit it without `all_rows`.")
+        raise InputError("The whole table fits in memory: leave out `all_rows`.")
     problem = table.problem
     for asked, why in (
-        (table.roles.until, "Rows after a time (`until`) are left out of"),
-        (problem.imperfect_test, "The truth behind an imperfect test is learnt from"),
-        (problem.known_prevalence, "A model is moved to a known prevalence by"),
+        (table.roles.until, "Leaving out rows after a time (`until`)"),
+        (problem.imperfect_test, "Correcting for an imperfect test"),
+        (problem.known_prevalence, "Adjusting a model to a known prevalence"),
     ):
         if asked:
-            raise InputError(f"{why} rows in memory: leave out `all_rows`.")
+            raise InputError(f"{why} needs all rows in memory: leave out `all_rows`.")
     given = {"learner": learner, "random_state": random_state}
     estimator = delivered(method, n_members=n_members, params=given)
     held = table.draw.numbers < held_below(table.draw)

@@ -44,14 +44,14 @@ def require_bounds(model: TableModel, gamma: float, *, decide: bool = False) -> 
     """Refuse what a model cannot give: limits, or decisions by them if its scores are not risks."""
     if model.ends is None:
         raise InputError(
-            "This model was fitted without `bounds`, and knows no limits of a risk: fit it again "
-            "with them."
+            "This model was fitted without `bounds`, so it has no limits for risks. Fit it again "
+            "with `bounds`."
         )
     bounds.check_strength(gamma)
     if decide and not model.estimator.calibrated:
         raise InputError(
-            f"The scores of {model.name} are not risks, so that a threshold of theirs cannot be "
-            "compared with limits of the risk: fit the default, or leave out the threshold."
+            f"The scores of {model.name} are not risks, so a threshold on them cannot be compared "
+            "with the limits of the risk. Fit the default method, or leave out the threshold."
         )
 
 

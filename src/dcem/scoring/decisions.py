@@ -42,13 +42,13 @@ class Rule:
         if (self.threshold is None) == (self.capacity is None):
             raise InputError("Give either a `threshold` or a `capacity`.")
         if self.threshold is not None and not 0 <= self.threshold <= 1:
-            raise InputError(f"A `threshold` of {self.threshold:g}: give one from 0 to 1.")
+            raise InputError(f"`threshold` is {self.threshold:g}; it must be from 0 to 1.")
         if self.capacity is not None and not (0 < self.capacity < math.inf):
-            raise InputError(f"A `capacity` of {self.capacity:g}: give more than 0.")
+            raise InputError(f"`capacity` is {self.capacity:g}; it must be more than 0.")
         if self.capacity is not None and self.capacity > 1 and self.capacity % 1:
             raise InputError(
-                f"A `capacity` of {self.capacity:g} is neither a share, up to 1, nor a number of "
-                "rows, which is whole."
+                f"`capacity` is {self.capacity:g}; it must be a share up to 1, or a whole number "
+                "of rows."
             )
 
     def most(self, rows: int) -> int:

@@ -54,8 +54,8 @@ def fit_table(
         waiting = table.problem.awaited
         if waiting is not None and waiting.any():
             raise InputError(
-                f"{counted(int(waiting.sum()), 'row')} tested, without a result yet. To learn from "
-                "a table, fill results in, or leave these rows out (`until`)."
+                f"{counted(int(waiting.sum()), 'row')} tested, without a result yet. Enter the "
+                "results before fitting, or leave these rows out (`until`)."
             )
         for note in start.strange_cells(table):
             notice(note)
@@ -88,15 +88,16 @@ def mention_few_results(problem: SelectiveLabels) -> None:
         people = len(np.unique(problem.person[problem.y_obs == outcome]))
         if people < THRESHOLD:
             notice(
-                f"Fewer than {THRESHOLD} people were {was} {word}. A model of so few says little, "
-                "and nobody can tell how good it is: collect more results before you use its "
-                "scores."
+                f"Fewer than {THRESHOLD} people were {was} {word}. A model fitted to so few says "
+                "little, and nobody can tell how good it is: collect more results before you use "
+                "its scores."
             )
         elif people < min(FEW_RESULTS, FEWEST_PER_FEATURE * width):
             below = THRESHOLD * (people // THRESHOLD + 1)  # with groups, the count could tell one
             notice(
-                f"Fewer than {below} people were {was} {word}, and there are {width} features: a "
-                "model finds chance patterns among so many; take the few that matter (`features`)"
+                f"Fewer than {below} people were {was} {word}, and there are {width} features. "
+                "Among so many, a model finds chance patterns: use only the few that matter "
+                "(`features`)"
                 f"{'' if problem.positives_only else ', or the method tested-only:linear'}."
             )
 
@@ -118,9 +119,9 @@ def require_method(name: str, learner: Any = None) -> None:
     if not method.uses_truth and not method.needs_group:
         return
     why = (
-        "learns from the true outcome of everybody, which exists in simulations only"
+        "learns from everybody's true outcome, which is known only in simulations"
         if method.uses_truth
-        else "needs the group of a person to score them, and whoever scores people may not have it"
+        else "needs a person's group to score them, and whoever scores people may not have it"
     )
     usable = [one for one in methods.names(usable=True) if not methods.make(one).needs_group]
     raise InputError(f"{name!r} {why}. Choose one of: {', '.join(usable)}.")
@@ -139,11 +140,11 @@ def find_comparison(table: UserTable, given: Path | None, *beside: Path) -> Path
         except InputError as error:
             if given is not None:
                 raise
-            notice(f"{error} It is passed over.")
+            notice(f"{error} It is ignored.")
     if given is not None:
         raise InputError(
-            f"{given} is not a comparison of this table: its file has changed, or another one or "
-            "with other roles was compared. Compare it again, or name the method."
+            f"{given} is not a comparison of this table with these roles, or the table has changed "
+            "since. Compare again, or name the method."
         )
     return None
 

@@ -187,8 +187,8 @@ class TableModel:
             zip(self.encoder.feature_names, self.estimator.preprocessor_.mean, strict=True)
         )
         notes = [
-            f"{name}: empty in {percent(cells / rows)} of the rows, more than in training; their "
-            "scores make do without it."
+            f"{name}: empty in {percent(cells / rows)} of the rows, more than in training; these "
+            "rows are scored without it."
             for name, cells in zip(self.encoder.columns, empty.tolist(), strict=True)
             if cells / rows - self.missing.get(name, 1 - 2 * STRANGE) > STRANGE
         ]
@@ -301,8 +301,8 @@ class TableModel:
         described, folder = saved.table, saved.folder
         if described is None:
             raise ModelFileError(
-                f"{folder} holds a model that was fitted to arrays, not to a table: it does not "
-                "know how raw columns become features. Fit one with: dcem fit."
+                f"{folder} holds a model that was fitted to arrays, not to a table, so it cannot "
+                "turn raw columns into features. Fit one with: dcem fit."
             )
         estimator = saved.estimator(network)
         try:
@@ -323,11 +323,11 @@ class TableModel:
             names = [*made.encoder.feature_names]
             wanted = [*getattr(estimator, "feature_names_in_", names)]
             if names != wanted or len(names) != len(estimator.preprocessor_.mean):
-                raise ValueError("its columns do not become the features that it needs")
+                raise ValueError("its columns do not give the features that it needs")
             made.encoder.transform(pd.DataFrame({name: ["1"] for name in made.encoder.columns}))
         except Exception as error:  # a file is outside input
             raise ModelFileError(
-                f"{folder} cannot be used as the model of a table: {error}"[:500]
+                f"{folder} cannot be used as a model of a table: {error}"[:500]
             ) from None
         return made
 

@@ -43,19 +43,19 @@ def monitor_model(
     require_record(table.problem)
     if model.baseline is None:
         raise InputError(
-            "The model does not remember the table it was fitted to, so nothing can be "
-            "compared with it: it was fitted before models did. Fit it again."
+            "The model holds no summary of the table it was fitted to, because an older version "
+            "of dcem wrote it. Fit it again to monitor it."
         )
     for note in model.strange_cells(table):
         notice(note)
     if table.source.sha256 == model.source.sha256:
         notice(
-            "The model was fitted to this very table: people it has seen it ranks better than new "
-            "ones, and their risks look too alike. Give rows that came later."
+            "The model was fitted to this very table. It ranks people it has seen better than new "
+            "ones, and their risks look too alike. Use rows that came later."
         )
     rows = within_budget(table.problem, MOST_ROWS, random_state)
     if len(rows) < len(table.problem):
-        notice(f"{len(rows):,} of {len(table.problem):,} rows are looked at, drawn at random.")
+        notice(f"{len(rows):,} of {len(table.problem):,} rows are used, drawn at random.")
     return watch(
         model.baseline,
         NewRows.of(model.estimator, table.problem.subset(rows)),

@@ -121,9 +121,9 @@ def next_tests(
     """
     if model.roles.positives_only:
         raise InputError(
-            "The model was fitted to found positives, without a record of who was tested: nobody "
-            "knows who is untested. Draw people at random among those not found, record all "
-            "results, and fit again with `tested`."
+            "The model was fitted to found positives, without a record of who was tested, so it "
+            "is not known who is untested. Draw people at random among those not found, record "
+            "all results, and fit again with `tested`."
         )
     path = located(path)
     header = read_header(path, query)
@@ -153,7 +153,7 @@ def next_tests(
     doubt = _doubtful_results(roles, unknown, rows)
     if len(untested) == 0:
         raise InputError(
-            f"{path}: nobody is left to test: every row of the table was tested."
+            f"{path}: nobody is left to test, because every row of the table was tested."
             + "".join(f" {note}" for note in doubt)
         )
     notes += doubt
@@ -178,8 +178,8 @@ def next_tests(
     )
     if budget < len(untested) and (np.bincount(person, probability) > 1 + 1e-9).any():
         notes += (
-            "Some people have several untested rows whose probabilities sum to more than 1: a draw "
-            "can take more than one row of such a person, of others at most one.",
+            "Some people have several untested rows whose probabilities sum to more than 1. Of "
+            "such a person more than one row can be drawn, of others at most one.",
         )
     keyed = untested["group"] if "group" in untested else pd.Series("all", index=untested.index)
     by_group = pd.DataFrame({"untested": 1.0, "expected_tests": probability}).groupby(keyed).sum()
@@ -231,8 +231,8 @@ def _require_scores(untested: pd.DataFrame, path: Path) -> None:
         first = untested["row"].to_numpy()[absent.argmax()]
         raise InputError(
             f"{path}: {absent.sum():,} untested rows cannot be scored (the first is row {first:,}, "
-            "counted from 0): their values are too large to compute with. Correct them, or take "
-            "these rows out."
+            "counted from 0): their values are too large to compute with. Correct them, or remove "
+            "these rows."
         )
 
 
@@ -309,8 +309,8 @@ def _doubtful_results(roles: Roles, unknown: Counter[str], rows: int) -> tuple[s
     written = f", or {quoted(roles.untested_value)}" if roles.untested_value else ""
     return (
         f"Label {roles.label!r} is {quoted(list(unknown))} in {unknown.total():,} of {rows:,} "
-        "rows, which counts as a negative result, though hardly anybody had it when the model was "
-        f"fitted. Where nobody looked the label should be empty{written}.",
+        "rows. This counts as a negative result, but hardly anybody had it when the model was "
+        f"fitted. For the untested, the label should be empty{written}.",
     )
 
 
@@ -379,19 +379,19 @@ def _notes(model: TableModel, header: list[str]) -> tuple[str, ...]:
     unknown = [name for name in roles.tested or (roles.label,) if name not in header]
     if unknown:
         notes.append(
-            f"The table has no column {unknown[0]!r} that would say who was tested: everybody "
-            "counts as untested."
+            f"The table has no column {unknown[0]!r}, which says who was tested: everybody counts "
+            "as untested."
         )
     absent = [name for name in roles.group if name not in header]
     if not roles.group:
-        notes.append("The model was fitted without groups: disparity does not count.")
+        notes.append("The model was fitted without groups: disparity is not considered.")
     elif absent:
-        notes.append(f"The table has no column {absent[0]!r}: disparity does not count.")
+        notes.append(f"The table has no column {absent[0]!r}: disparity is not considered.")
     elif model.estimator.testing_model is None:
         notes.append(
             f"{model.estimator.name} has no model of who is tested: disparity compares the groups "
             "as a whole, not at equal features."
         )
     if model.members == 1:
-        notes.append("The model has a single member, so disagreement cannot count.")
+        notes.append("The model has a single member: disagreement is not considered.")
     return tuple(notes)

@@ -53,9 +53,9 @@ def predict_folder(
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder of Parquet files.")
     if out == folder or folder in out.parents or out in folder.parents:
-        raise InputError(f"{out}: the result must lie outside of the table, and around none of it.")
+        raise InputError(f"{out}: the result must not be inside the table's folder, or around it.")
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not parquet_files(out))):
-        raise InputError(f"{out} is not a folder of Parquet files, and is left as it is.")
+        raise InputError(f"{out} exists and is not a folder of Parquet files. Name a new folder.")
     require_folder_place(out)
     fitted = TableModel.load(model)
     called = carried(fitted, folder, keep, bounds=bounds)

@@ -127,8 +127,8 @@ def _as_they_are(keep: str | Sequence[str] | None, new: Collection[str]) -> dict
     called = {name: name for name in as_list(keep)}
     for name in called.keys() & new:
         raise InputError(
-            f"The column {name!r} would be carried over and added. Rename it, or leave it out of "
-            "`keep`."
+            f"The column {name!r} cannot be copied, because scores add one of that name. Rename "
+            "it, or leave it out of `keep`."
         )
     return called
 
@@ -158,9 +158,9 @@ class Tally:
         notes = model.strange_columns(self.cells[0], self.cells[1], self.rows, singly=True)
         if self.unscored:
             notes += (
-                f"{self.unscored:,} rows (the first in row {self.first:,}, counted from 0) have no "
-                f"{model.score_name}: their values are too large to compute with. Look for cells "
-                "that stand for something else, such as a missing value.",
+                f"{self.unscored:,} rows (the first is row {self.first:,}, counted from 0) have no "
+                f"{model.score_name}: their values are too large to compute with. Look for codes, "
+                "such as one for a missing value.",
             )
         return Predicted(self.rows, self.unlike_tested, notes, self.unscored, self.decisions)
 
