@@ -64,10 +64,10 @@ def test_pages_name_few_deciders_and_come_back(audit, tmp_path):
     assert (told.values["least"], told.values["most"]) == (ends[0], ends[-1])
     document = audit_document(audit)
     text = to_markdown(document)
-    assert "How much hangs on who decides" in text
+    assert "How much depends on who decides" in text
     path = tmp_path / "audit.json"
     path.write_text(to_json(document), encoding="utf-8")
-    assert "How much hangs on who decides" in to_markdown(read_result(path))
+    assert "How much depends on who decides" in to_markdown(read_result(path))
 
 
 def test_deciders_who_are_alike_and_some_who_get_sicker_people():

@@ -42,7 +42,7 @@ def test_roles_leaks_overlap_and_times(table, inside) -> None:
     assert "--tested tested" in done.stdout  # what is to be typed stays
     assert "'titre' may have been recorded" in done.stdout
     said = " ".join(done.stdout.split())
-    assert "Whether other columns were recorded after the decision" in said
+    assert "whether other columns were recorded after the decision" in said
     assert "AUC of" in done.stdout
     assert "0 s  looking at a few thousand rows" in done.stderr  # no silence off a terminal
     assert "race" in done.stdout

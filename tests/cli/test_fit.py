@@ -88,10 +88,10 @@ def test_fit_predict_next_tests(path):
     listed = pd.read_csv(who)
     assert listed["probability"].sum() == pytest.approx(40)
     assert listed["drawn"].sum() == 40
-    assert "nobody is drawn yet" not in result.output
+    assert "no tests are drawn yet" not in result.output
     result = run("next-tests", folder / "model", path, "--budget=40", "-o", folder / "all.csv")
     assert re.search(r"probabilities from [\d.]+ % to [\d.]+ %\.", result.output)
-    assert "nobody is drawn yet: --draw-seed 1 draws" in result.output
+    assert "no tests are drawn yet: --draw-seed 1 draws" in result.output
     assert len(listed) == visits()["sepsis"].isna().sum()
     everything = run("predict", folder / "model", path, "--keep", "all", "-o", folder / "s.parquet")
     assert everything.exit_code == 0, everything.output
@@ -275,7 +275,7 @@ def test_the_loop_of_next_tests_is_closed(path):
     again = (*roles, "--testing-probability", who, "--start-from", folder)
     done = fit(later, *again, "--method", "ensemble", out="second")  # the model's own
     assert done.exit_code == 0, done.output
-    assert "has not seen, drawn with known probabilities: 120." in done.output
+    assert "New tests, drawn with known probabilities: 120." in done.output
     assert "not in the earlier model" in done.output  # the new column
     assert "started from" in (path.parent / "second" / "MODEL_CARD.md").read_text()
     assert (

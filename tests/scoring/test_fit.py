@@ -80,7 +80,7 @@ def test_the_reason_is_kept_with_the_model(table, tmp_path):
     model.save(tmp_path / "model")
     assert TableModel.load(tmp_path / "model").why == "somebody said so"
     card = (tmp_path / "model" / "MODEL_CARD.md").read_text()
-    assert "`tested-only:linear` was taken because somebody said so" in card
+    assert "`tested-only:linear` was chosen because somebody said so" in card
 
 
 @pytest.mark.parametrize(("outcome", "word"), [(1, "positive"), (0, "negative")])

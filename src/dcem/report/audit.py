@@ -62,16 +62,16 @@ def testing_section(audit: Audit) -> Iterator[doc.Block]:
         return cells
 
     note = (
-        f"Equal features: the group and {audit.others}, averaged over the features that both "
-        "have (overlap weights), and the difference between them."
+        f"At equal features: the group, {audit.others}, and the difference between them, averaged "
+        "over the features that both have (overlap weights)."
     )
     yield doc.listing("", map(row, audit.counts), note=note if audit.grouped else "")
     if sum(one.difference.estimable for one in audit.testing) > 1 and not audit.mirrored:
         clear = groups([one.group for one in audit.clear(audit.testing)])
         yield doc.Text(
             (
-                "Each interval is of its group alone. Clearly different, given how many groups are "
-                f"compared: {clear}.",
+                "Each interval is for one group alone. Clearly different, given how many groups "
+                f"are compared: {clear}.",
             )
         )
     if audit.risk_curves:
@@ -109,17 +109,17 @@ def prevalence_section(audit: Audit) -> Iterator[doc.Block]:
     whose, rest = "Weighted and doubly robust", ""
     if beyond:
         whose = "Within reach (of the tests), doubly robust"
-        rest = "Then of all: those out of reach all negative, to all positive. "
+        rest = "Then of all: from all out of reach negative to all positive. "
     if audit.known:
         explained, within = "as below, known prevalence included", ", within what is known"
     if audit.stated_rates:
-        corrected = f" All but what is recorded is corrected for the test: {audit.stated_rates}."
+        corrected = f" All but the recorded share is corrected for the test: {audit.stated_rates}."
     yield doc.listing(
         "",
         rows,
-        note="Recorded: the untested count as negative. Tested only: the tested stand for "
-        f"everybody. {whose}: {explained}. {rest}At least and at most: nothing "
-        f"assumed, all untested negative or all positive{within}.{corrected}",
+        note="Recorded: the untested count as negative. Tested only: the tested represent "
+        f"everybody. {whose}: {explained}. {rest}At least and at most: without assumptions, "
+        f"all untested negative or all positive{within}.{corrected}",
     )
     yield doc.Figure(partial(draw.prevalence_figure, audit))
     yield from _known(audit)
@@ -143,9 +143,9 @@ def _known(audit: Audit) -> Iterator[doc.Block]:
             }
             for one in audit.known
         ],
-        note="If features explain testing: the doubly robust estimate that assumes it, held "
-        "against the known rate. Odds: of untested people over those of tested people with the "
-        "same features, as the known rate has them; weighted and doubly robust numbers are at "
+        note="If features explain testing: the doubly robust estimate that assumes this, to be "
+        "compared with the known rate. Odds: those of untested people over those of tested people "
+        "with the same features that give the known rate; weighted and doubly robust numbers use "
         "these odds.",
     )
 
@@ -169,8 +169,8 @@ def _test_errors(audit: Audit) -> Iterator[doc.Block]:
 
     note = (
         "Doubly robust, if the test has these rates in every group, whatever the features. A dash: "
-        "the results could not have come about. State what is known of the test, and all numbers "
-        "are corrected for it."
+        "these rates could not have given the results. State what is known of the test, and all "
+        "numbers are corrected for it."
     )
     blocks = [grid(f"Share with the outcome, {audit.whom}", "prevalence", "percent", note)]
     if found.pair is not None:
@@ -201,8 +201,8 @@ def over_time_section(audit: Audit) -> Iterator[doc.Block]:
             whose,
             ("tested", "positive of tested"),
             rows,
-            f"Rows from {found.begins} to {found.ends}; each period has about as many. Shares that "
-            "would show a count under ten, of this group or another, are withheld.",
+            f"Rows from {found.begins} to {found.ends}, in periods of about equal size. Shares "
+            "that would reveal a count below ten, of this group or another, are withheld.",
         )
 
     whom = list(dict.fromkeys(one.group for one in found.shown))
@@ -233,11 +233,11 @@ def yields_section(audit: Audit) -> Iterator[doc.Block]:
         return cells | {"least expected fifth": doc.estimate(item.marginal, "percent")}
 
     note = (
-        "A difference in rates alone is not yet bias: rates average over everybody tested, not "
+        "A difference in rates alone does not show bias. Rates average over everybody tested, not "
         "over those at the margin, and groups whose risk is distributed differently have different "
-        "rates under one and the same rule (infra-marginality). Nearer to the margin: the "
+        "rates under the same rule (infra-marginality). Two numbers are closer to the margin: the "
         "difference among people who were equally likely to be tested, and the rate among the "
-        "fifth of a group's tests that was least to be expected."
+        "fifth of a group's tests that were least expected."
     )
     if audit.prefers_low_risk:
         note += (
@@ -267,9 +267,9 @@ def overlap_section(audit: Audit) -> Iterator[doc.Block]:
     ]
     note = (
         "Quantiles of the probability of being tested, and the share of people for whom it is "
-        "under 1 % or 5 %: hardly anybody like them was tested. Effective sample size (Kish): of "
-        "the tests, when they are weighted to represent those within reach. Heaviest: the share "
-        "of the weight that the heaviest hundredth of the tests carries."
+        "under 1 % or 5 %, so that hardly anybody like them was tested. Effective sample size "
+        "(Kish): that of the tests, weighted to represent those within reach. Heaviest: the share "
+        "of the total weight on the one per cent of tests with the largest weights."
     )
     pictures = (
         doc.Figure(partial(make, audit)) for make in (draw.overlap_figure, draw.calibration_figure)
@@ -295,10 +295,10 @@ def drivers_section(audit: Audit) -> Iterator[doc.Block]:
         ("permutation importance", "share of all", "predicted share tested"),
         rows,
         "How much worse testing is predicted when the column is permuted (log loss, in thousandths "
-        "of a nat per row), and as a share of the sum over all columns. Columns that say the same "
-        "share their importance. Prediction is not cause, and a column that was filled in after "
-        "the decision can lead the list. `(group)` is the group itself, `(time)` the "
-        "time of the decision.",
+        "of a nat per row), and as a share of the sum over all columns. Columns with the same "
+        "information share their importance. Prediction is not causation, and a column that was "
+        "filled in after the decision can lead the list. `(group)` is the group itself, `(time)` "
+        "the time of the decision.",
     )
     both: tuple[doc.Block, ...] = ()
     if audit.outcome_drivers:
@@ -326,8 +326,8 @@ def independence_section(audit: Audit) -> Iterator[doc.Block]:
     ]
     note = (
         f"Among the tested; {found.reason if isnan(found.p_value) else joint}. Would have been "
-        "seen: the odds ratio, up or down, that this many tests notice four times out of five. An "
-        "interval around 1 is not a proof of independence, and untested people could not be asked."
+        "seen: the odds ratio, up or down, that this many tests detect four times out of five. An "
+        "interval around 1 does not prove independence, and the untested are not included."
     )
     heads = ("group", "odds ratio against others", "would have been seen")
     yield doc.Fold("Odds ratios by group", (doc.table("", heads, rows, note=note),))
@@ -344,11 +344,11 @@ def assumptions_section(audit: Audit) -> Iterator[doc.Block]:
 
 SECTIONS: tuple[tuple[str, str, Callable[[Audit], Iterator[doc.Block]]], ...] = (
     ("testing", "Who is tested", testing_section),
-    ("deciders", "How much hangs on who decides", deciders),
+    ("deciders", "How much depends on who decides", deciders),
     ("prevalence", "How common is the outcome?", prevalence_section),
     ("sensitivity", "What could overturn it?", sensitivity),
     ("bounds", bounds.HEADING, bounds.of_audit),
-    ("methods", "Which methods are defensible here", lambda audit: advice(audit.methods)),
+    ("methods", "Which methods are defensible here?", lambda audit: advice(audit.methods)),
     ("yields", "How often tests are positive", yields_section),
     ("overlap", "Do the tested represent the untested?", overlap_section),
     ("drivers", "What drives testing", drivers_section),
@@ -358,5 +358,5 @@ SECTIONS: tuple[tuple[str, str, Callable[[Audit], Iterator[doc.Block]]], ...] = 
         "Does the outcome depend on the group, given the features?",
         independence_section,
     ),
-    ("assumptions", "What all this rests on", assumptions_section),
+    ("assumptions", "What these results assume", assumptions_section),
 )

@@ -34,7 +34,7 @@ def verdict(audit: Audit) -> doc.Verdict:
             "serious",
             "Nobody was tested",
             ("There is not a single outcome in this table: nothing can be learnt from it.",),
-            "There is nothing to be unsure of.",
+            "There is nothing to estimate.",
         )
     if audit.extent == "everybody":
         return doc.Verdict(
@@ -45,7 +45,7 @@ def verdict(audit: Audit) -> doc.Verdict:
                 "bias itself, and this table hides it.",
                 *(_record(audit) if audit.stated_rates else ()),
             ),
-            "Not at all: say who was tested, and audit again.",
+            "Not sure at all: state who was tested, and audit again.",
         )
     clear = _clear_disparities(audit)
     known = [rate for rate in audit.testing if rate.difference.estimable]
@@ -54,8 +54,8 @@ def verdict(audit: Audit) -> doc.Verdict:
     if not audit.grouped:
         return doc.Verdict(
             "note",
-            "Whether groups are tested unequally was not asked",
-            ("No groups were given.", *_record(audit)),
+            "No groups were given, so they were not compared",
+            ("To compare how often groups are tested, name a group column.", *_record(audit)),
             _assumption(audit),
         )
     if not known:
@@ -63,7 +63,7 @@ def verdict(audit: Audit) -> doc.Verdict:
             "caution",
             "It cannot be determined whether groups are tested unequally",
             ("No group can be compared with others at equal features.", *_record(audit)),
-            "Not at all. This does not mean that the groups are treated alike.",
+            "Not sure at all. This does not mean that the groups are treated alike.",
         )
     widest, alike = percent(audit.widest).removesuffix(" %"), audit.widest <= COMPATIBLE
     seen = (
@@ -261,12 +261,12 @@ def _between(limits: tuple[float, float]) -> str:
 def _assumption(audit: Audit) -> str:
     if any(one.odds_ratio.estimable for one in audit.known):
         return (
-            "As sure as the stated prevalence, and as the assumption that untested people differ "
-            "from tested people with the same features by one factor."
+            "This is as certain as the stated prevalence, and as the assumption that untested "
+            "people differ from tested people with the same features by one factor."
         )
     return (
-        "As sure as the assumption that the recorded features explain who was tested, which no "
-        "table can show."
+        "This is as certain as the assumption that the recorded features explain who was tested, "
+        "which no table can show."
     )
 
 
@@ -310,10 +310,10 @@ def key_numbers(audit: Audit) -> tuple[doc.KeyNumber, ...]:
 
 def _beyond_tests(every: Overlap) -> list[doc.KeyNumber]:
     """How many are out of reach; where (almost) nobody is, who had next to no chance of a test."""
-    lost, what = every.under[HARDLY], f"had next to no chance of a test (under {percent(HARDLY)})"
+    lost, what = every.under[HARDLY], f"had hardly any chance of a test (under {percent(HARDLY)})"
     if not every.complete:
         lost, what = 1 - every.reach, "are out of reach of the tests"
-    label = f"of people {what}: of them no estimate can be trusted"
+    label = f"of people {what}: for them no estimate can be trusted"
     return [doc.KeyNumber(doc.estimate(lost, "percent"), label)] * (lost >= 0.0005)  # as shown
 
 
@@ -342,9 +342,9 @@ def picture(audit: Audit) -> doc.Dots | None:
             )
             for rate in shown
         ),
-        f"Each group beside people of {audit.others if audit.reference else 'other groups'} with "
-        "the same recorded features, with 95 % intervals; people whom no other group is like do "
-        "not count."
+        f"Each group next to people of {audit.others if audit.reference else 'other groups'} with "
+        "the same recorded features, with 95 % intervals. People unlike anybody in another group "
+        "are not counted."
         + (f" {left} more group{'s' * (left > 1)}: see “Who is tested”." if left else ""),
         f"{audit.others} with the same features",
         marked="clearly different, given how many groups are compared" if clear else "",
@@ -371,7 +371,7 @@ def _prevalences(audit: Audit) -> doc.Dots | None:
         "How common is the outcome?",
         ("share with the outcome",),
         tuple(doc.DotRow(name, (doc.estimate(e, "percent"),)) for name, e in kinds.items()),
-        f"The record, the tested, and what is estimated for {audit.whom}, with 95 % intervals.",
+        f"The record, the tested, and the estimate for {audit.whom}, with 95 % intervals.",
     )
 
 
@@ -385,8 +385,8 @@ def limits(audit: Audit) -> tuple[str, ...]:
         )
     if _clear_disparities(audit):
         found.append(
-            "Not that somebody meant it or that it is unfair: something that decided about testing "
-            "and is not in the table may explain it."
+            "Not that it is intended or unfair: a reason for testing that is not in the table may "
+            "explain it."
         )
     elif audit.grouped and audit.extent == "some":
         found.append(
@@ -407,7 +407,7 @@ def limits(audit: Audit) -> tuple[str, ...]:
     every = audit.overlap.get(EVERYBODY)
     if every is not None and not every.complete:
         found.append(
-            "Anything about people like nobody tested: for them every number is extrapolation. How "
-            "many they are is estimated anew each time, so that a comparison may say otherwise."
+            "Anything about people unlike anybody tested: for them every number is extrapolation. "
+            "How many they are is estimated anew each time, so a comparison may differ."
         )
     return tuple(found)

@@ -22,13 +22,13 @@ from dcem.text import number, percent
 COLUMNS_TOLD = 5
 HEADING = "Would decisions hold if something is unmeasured?"
 LIMITS = (
-    "Whether a strength is realistic no table can say: it is stated. Limits are of a person "
-    "with these features of whom it is not known yet whether they will be tested."
+    "No table can show whether a strength is realistic: you state it. The limits are for a person "
+    "with these features of whom it is not yet known whether they will be tested."
 )
 
 
-PLAIN = "Limits as estimated; errors of sampling come on top."
-WIDENED = "Limits are widened by 1.96 standard errors, so that with few tests little is certain."
+PLAIN = "Limits as estimated, without sampling error."
+WIDENED = "Limits are widened by 1.96 standard errors, so with few tests little is certain."
 
 
 def assumed(found: Bounds) -> doc.Text:
@@ -50,8 +50,9 @@ def people(found: Bounds, note: str = PLAIN) -> Iterator[doc.Block]:
                 {"column": doc.Name(name), "gamma, about": doc.estimate(strength, "ratio")}
                 for name, strength in strongest
             ],
-            note="By how much the odds of untested people would differ from those of tested people "
-            "who are equal in all other columns, if log-odds are linear: a scale for gamma.",
+            note="The factor by which the odds of untested people would differ from those of "
+            "tested people who are equal in all other columns, if log-odds are linear. It helps to "
+            "judge gamma.",
         )
         yield doc.Fold("How strong is that?", (columns,))
 
@@ -62,7 +63,7 @@ def _decisions(found: Bounds, note: str) -> doc.Table:
         return doc.Missing("too few people") if isnan(here) else doc.estimate(here, "percent")
 
     return doc.listing(
-        f"Acting from a risk of {percent(found.cut)} on, at gamma = {found.stated:g}",
+        f"Acting at a risk of {percent(found.cut)} or more, at gamma = {found.stated:g}",
         [
             {
                 "group": doc.whose(name),
@@ -72,7 +73,7 @@ def _decisions(found: Bounds, note: str) -> doc.Table:
             }
             for name, one in found.shares.items()
         ],
-        note=f"Shares of people, counted in tens. {note}",
+        note=f"Shares of people, rounded to tens of people. {note}",
     )
 
 
@@ -105,9 +106,9 @@ def compared_methods(comparison: TableComparison) -> Iterator[doc.Block]:
             for one in found.methods
         ],
         note=f"Decisions on {comparison.decision}, against a risk of "
-        f"{percent(found.people.cut)}: right or wrong whatever the unmeasured is like at this "
-        "strength; of the others one cannot say. AUC, net benefit and lead: at the outcomes "
-        "that are worst (or best) for each number, and as far out as sampling may have put them.",
+        f"{percent(found.people.cut)}: right or wrong whatever the unmeasured cause at this "
+        "strength; for the others one cannot say. AUC, net benefit and lead: for the outcomes "
+        "that are worst (or best) for each number, sampling error included.",
     )
     yield from people(found.people)
 
@@ -121,7 +122,7 @@ def coverage(found: Sequence[Coverage]) -> Iterator[doc.Block]:
     if not found:
         return
     yield doc.listing(
-        f"Sets of outcomes made to hold the true one in {percent(SET_LEVEL)}: how often they do",
+        f"How often sets of outcomes, meant to contain the true one in {percent(SET_LEVEL)}, do so",
         [
             {
                 "group": doc.whose(one.group),
@@ -132,8 +133,9 @@ def coverage(found: Sequence[Coverage]) -> Iterator[doc.Block]:
             }
             for one in found
         ],
-        note="Conformal sets, measured on people whose labels did not make them. For everybody, "
-        "each tested person represents others like them: right if features explain testing.",
+        note="Conformal sets, measured on people whose labels were not used to make them. For "
+        "everybody, each tested person represents others like them: right if features explain "
+        "testing.",
     )
 
 
@@ -157,13 +159,13 @@ def undecided_figure(found: Bounds) -> Drawing | None:
     for name in drawn:
         share = found.shares[name].open
         texts = [
-            f"{name}: of {percent(s)} one cannot say at a strength of {g:g}"
+            f"{name}: for {percent(s)} one cannot say at a strength of {g:g}"
             for g, s in zip(found.gammas, share, strict=True)
         ]
         panels.hover(ax, found.gammas, share, texts)
     ax.set(
-        xlabel="strength of the unmeasured: largest odds ratio",
-        ylabel="people of whom one cannot say",
+        xlabel="strength of the unmeasured cause: largest odds ratio",
+        ylabel="people for whom one cannot say",
     )
     panels.share_marks(ax.yaxis)
     panels.key(
@@ -173,11 +175,11 @@ def undecided_figure(found: Bounds) -> Drawing | None:
     return Drawing(
         figure,
         "bounds-undecided",
-        "Of whom one cannot say",
+        "For whom one cannot say",
         f"Everybody: {percent(every[0])} at a strength of 1, {percent(every[found.at])} at "
         f"{found.stated:g}, {percent(every[-1])} at {found.gammas[-1]:g}.",
-        f"One acts from a risk of {percent(found.cut)} on. A person counts whose limits lie on "
-        "both sides of it. Dashed: the stated strength."
+        f"One acts at a risk of {percent(found.cut)} or more. People are counted if their limits "
+        "lie on both sides of it. Dashed: the stated strength."
         + f" Not drawn: {', '.join(left_out)}."
         * bool(left_out),
     )
@@ -209,6 +211,6 @@ def limits_figure(found: Bounds) -> Drawing | None:
         f"From {percent(wide.risk[0])} ({percent(wide.low[0])} to {percent(wide.high[0])}) to "
         f"{percent(wide.risk[-1])} ({percent(wide.low[-1])} to {percent(wide.high[-1])}).",
         "Line: the risk at a strength of 1. Pale band: its limits at a strength of "
-        f"{found.stated:g}{inner}. Horizontal: the risk from which on one acts. "
-        f"Means of {len(wide.risk)} parts of the people of equal size.",
+        f"{found.stated:g}{inner}. Horizontal line: the risk at which one acts. "
+        f"Means over {len(wide.risk)} equal parts of the people.",
     )

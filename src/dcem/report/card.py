@@ -35,12 +35,12 @@ from dcem.text import capitalised, group, number, of_100, percent
 
 ACCEPTABLE = 0.7  # an AUC from which on ranking is called acceptable (Hosmer and Lemeshow)
 FOUND = "true_positive_rate"
-UNJUDGED = "How good it is has not been estimated"
+UNJUDGED = "It is not known how good the model is"
 LIMITS = (
     "Not that it is as good elsewhere: other people, and other ways of deciding whom to test, "
     "change the numbers.",
-    "Not that groups are treated alike because their numbers are: the label may mean something "
-    "else in each.",
+    "Not that groups are treated alike because their numbers are alike: the label may mean "
+    "something else in each.",
 )
 
 
@@ -55,7 +55,7 @@ def card_document(
         target = next(iter(first_screen.shown_targets(comparison)), None)
         own = [method for method in comparison.methods if method.name == model.name]
         judged = own[0].judgements[target.key] if own and target else None
-    why = [f"`{model.name}` was taken because {model.why}."] if model.why else []
+    why = [f"`{model.name}` was chosen because {model.why}."] if model.why else []
     driving = driver_blocks(model.testing_effects, model.effects, "its score")
     made = (
         *(_results(comparison, judged, target) if comparison and judged and target else ()),
@@ -67,7 +67,7 @@ def card_document(
             "What it was trained on",
             people_blocks(
                 model.estimator,
-                "`like_tested` says of each row whether it does",
+                "`like_tested` says whether a row is like somebody tested",
                 positives_only=model.roles.positives_only,
             ),
         ),
@@ -112,12 +112,12 @@ def _judged_opening(
             "caution",
             UNJUDGED,
             (
-                f"No comparison of this table with `{model.name}` was at hand when it "
-                f"was fitted.{why}",
+                f"No comparison of this table with `{model.name}` was found when it was fitted."
+                f"{why}",
                 "Judge it before anybody relies on it: compare methods on the table, then fit "
-                "again beside the result.",
+                "again, with the model beside the result.",
             ),
-            "There is nothing to go by.",
+            "Nothing has been estimated.",
         )
         return doc.Opening(verdict, (), None, LIMITS)
     times, _ = of_100(judged.auc.value, judged.auc.low, judged.auc.high)
@@ -129,7 +129,7 @@ def _judged_opening(
     of = f", among {target.whom}" if target.reach < 1 else ""
     if not everybody:
         of = ", among the tested; nothing is known of the others"
-    answer = f"It ranks {times} of 100 pairs of people right{of}"
+    answer = f"It ranks {times} of 100 pairs of people in the right order{of}"
     if not judged.auc.low > 0.5:
         answer = "It cannot be distinguished from chance"
     doubtful = not judged.auc.low > 0.5 or "not serve" in alike or off
@@ -161,14 +161,14 @@ def _found_opening(comparison: FoundComparison, model: TableModel) -> doc.Openin
     stated = comparison.stated_rates
     with_it = "with the outcome and one without" if stated else "found positive and one not"
     doubtful = not own.within.low > 0.5  # NaN, too
-    answer = f"It ranks {times} of 100 pairs of people right, as far as found positives tell"
+    answer = f"It ranks {times} of 100 pairs of people in the right order, by the found positives"
     verdict = doc.Verdict(
         "caution",
         "It cannot be distinguished from chance" if doubtful else answer,
         (
             f"Of two people of one group, one {with_it}, it ranks the first higher {times} times "
-            f"in 100 ({about}; tossing a coin, 50).",
-            f"Numbers are those of the outcome, at the stated rates of being found: {stated}."
+            f"in 100 ({about}; by chance, 50).",
+            f"Numbers are for the outcome, at the stated rates of being found: {stated}."
             if stated
             else "Its scores rank people. They are not probabilities of the outcome: nobody "
             "recorded who was tested, and how many positives are never found is not known.",
@@ -213,7 +213,7 @@ def _finds(comparison: TableComparison, judged: Judgement, target: Target) -> li
     if found is None:
         return []
     if not found.estimable:
-        return [f"Whom acting on {comparison.decision} finds cannot be estimated: {found.reason}."]
+        return [f"What acting on {comparison.decision} finds cannot be estimated: {found.reason}."]
     some, about = of_100(found.value, found.low, found.high)
     return [
         f"Acting on {comparison.decision} finds about {some} of 100 people with the outcome"
@@ -291,7 +291,7 @@ def _results(
     )
     acts = f"One acts on {comparison.decision}."
     if target.reach < 1:
-        acts += " Numbers are of those within reach, of whom that may be another share."
+        acts += " Numbers are for those within reach, of whom this may be another share."
     one_acts = doc.Text((acts,))
     yield "acting", "When somebody acts on it", (one_acts, acting)
     areas = {EVERYBODY: judged.auc, **judged.group_auc}
@@ -323,7 +323,7 @@ def _fitted_to(model: TableModel) -> Iterator[doc.Block]:
     source, roles = model.source, model.roles
     size = f"{source.rows:,} rows"
     if source.all_rows:
-        size = f"all {source.drawn_from:,} rows (scales and counts by {size} drawn from them)"
+        size = f"all {source.drawn_from:,} rows (scales and counts from {size} drawn from them)"
     elif source.drawn_from:
         size += f" drawn from {source.drawn_from:,}"
     means = {"file": f"{source.name}, {size}, {source.columns} columns", "SHA-256": source.sha256}
@@ -355,7 +355,7 @@ def _facts(
         earlier = model.started_from
         facts["started from"] = (
             f"a model of {earlier.name}, {earlier.rows:,} rows, SHA-256 {earlier.sha256}; the "
-            "parts were weighed and recalibrated by tests that it had not seen"
+            "parts were reweighted and recalibrated with tests that it had not seen"
         )
     if comparison is not None:
         facts["judged by"] = comparison.configuration.get("judged by", "")

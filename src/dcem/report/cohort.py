@@ -75,7 +75,7 @@ def draw_flow(flow: Mapping[str, Any]) -> Drawing:
         caption="Criteria apply from top to bottom. "
         + "Published counts are those of the full release under the same rule, where known."
         * any(count is not None for count in published)
-        + " Where steps are told together, a number between them would give a small count away."
+        + " Steps are shown together where a number between them would reveal a small count."
         * any(len(stage["steps"]) > 1 for stage in flow["stages"]),
     )
 
@@ -125,7 +125,7 @@ def cohort_document(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> doc.
     """The account as a document."""
     first, left_out = _flow(flow, quality), _values(quality, flow["build"])
     return doc.Document(
-        title="Sepsis cohort: flow and quality of the data",
+        title="Sepsis cohort: flow and data quality",
         lead=_lead(flow["build"]),
         opening=None,
         findings=None,
@@ -200,7 +200,7 @@ def _flow(flow: Mapping[str, Any], quality: Mapping[str, Any]) -> tuple[doc.Bloc
                 for name, part in parts.items()
             ],
             note="Cultured: any specimen within a day of admission to the ICU. The paper reports "
-            "that about 90 % were, and on that ground takes the recorded outcome for the truth.",
+            "that about 90 % were, and therefore takes the recorded outcome as the truth.",
         ),
     )
 

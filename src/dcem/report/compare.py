@@ -29,14 +29,14 @@ from dcem.report.style import Drawing
 from dcem.text import count
 
 CARE = (
-    "What is said beyond the tested relies on the features explaining the decision to test. A "
-    "cause of both testing and outcome that is not in the table biases every number but the truth.",
-    f"Where people like someone were never tested, a score for that person is {EXTRAPOLATION}.",
-    "Among the tested is not among everybody: a method can rank the tested well and others badly.",
+    "Numbers beyond the tested assume that the features explain the decision to test. A cause of "
+    "both testing and outcome that is not in the table biases all of them.",
+    f"If nobody like a person was ever tested, that person's score is {EXTRAPOLATION}.",
+    "The tested are not everybody: a method can rank the tested well and others badly.",
     "The intervals cover chance: who happens to be in the table. They do not cover a wrong "
     "assumption.",
-    "A difference between groups in these numbers is not yet unfairness, and its absence is not "
-    "yet fairness: both depend on what the label measures.",
+    "A difference between groups in these numbers does not prove unfairness, nor does its absence "
+    "prove fairness: both depend on what the label measures.",
 )
 
 
@@ -89,7 +89,7 @@ def _sections(
         yield "planted", heading, _planted(comparison, comparison.planted)
     yield "inside", "Inside the methods", _inside(comparison)
     yield "numbers", "All numbers", _every_number(comparison)
-    care = doc.Fold("What every number here relies on", (doc.Text(CARE, bullets=True),))
+    care = doc.Fold("What every number here assumes", (doc.Text(CARE, bullets=True),))
     yield "care", "Read this with care", [care]
 
 
@@ -104,7 +104,7 @@ def what_was_done(comparison: TableComparison) -> str:
     if any(finding.key == "judged-later" for finding in comparison.warnings):
         whose = "a row later than all that the model was fitted to"
     methods = f"{len(comparison.methods)} methods on {rows_used(comparison)}"
-    return f"{methods}{who}{groups}. Every score is of {whose}."
+    return f"{methods}{who}{groups}. Every score is for {whose}."
 
 
 def _testing_section(comparison: TableComparison) -> Iterator[doc.Block]:
@@ -155,7 +155,7 @@ CURVES: tuple[tuple[str, str, str, DrawCurve], ...] = (
     ("curves", "How well each group is ranked", "ROC curves", curves.roc_curves),
     (
         "calibration",
-        "Can the risks be taken at their word?",
+        "Are the risks calibrated?",
         "Calibration curves",
         curves.calibration_curves,
     ),
@@ -189,7 +189,7 @@ def _drivers(comparison: TableComparison) -> Iterator[doc.Block]:
 def _planted(comparison: TableComparison, planted: Planted) -> Iterator[doc.Block]:
     yield doc.Text(
         (
-            "Outcomes that we made up, from the features of this table, were hidden from everybody "
+            "Outcomes were simulated from the features of this table, and hidden for everybody "
             "whom the estimated policy would not have tested. Here the truth is known, so recovery "
             "can be measured.",
         )
@@ -198,7 +198,7 @@ def _planted(comparison: TableComparison, planted: Planted) -> Iterator[doc.Bloc
 
     def recovered(family: PlantedFamily) -> doc.Dots:
         intervals = f"with intervals over {planted.repetitions} repetitions."
-        fails = " Here an assumption of dcem fails." * bool(family.violates)
+        fails = " Here an assumption of dcem is violated." * bool(family.violates)
         return doc.Dots(
             f"Recovered where planted: {family.name}",
             ("AUC", "ROC gap", f"gain in AUC over `{comparison.reference}`"),
@@ -214,7 +214,7 @@ def _planted(comparison: TableComparison, planted: Planted) -> Iterator[doc.Bloc
                 for one in planted.scores
                 if one.family == family.name
             ),
-            f"Against the planted truth of everybody, {intervals}{fails}",
+            f"Judged by everybody's planted outcome, {intervals}{fails}",
         )
 
     views = tuple(doc.View(family.name, (recovered(family),)) for family in planted.families)

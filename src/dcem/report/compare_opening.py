@@ -52,7 +52,7 @@ def ranked_right(auc: Estimate) -> str:
     times, about = of_100(auc.value, auc.low, auc.high)
     return (
         "Of two people, one with the outcome and one without, it ranks the right one higher "
-        f"{times} times in 100 ({about}; tossing a coin, 50)"
+        f"{times} times in 100 ({about}; by chance, 50)"
     )
 
 
@@ -69,7 +69,7 @@ def opening(comparison: TableComparison) -> doc.Opening:
     if not targets or best is None:
         reason = comparison.targets[0].reason or "no AUC could be estimated"
         answer = "No method can be judged on this table"
-        verdict = doc.Verdict("serious", answer, (f"Why: {reason}.",), "There is nothing to go by.")
+        verdict = doc.Verdict("serious", answer, (f"Why: {reason}.",), "Nothing can be estimated.")
         return doc.Opening(verdict, (), None, limits(comparison))
     target = targets[0]
     return doc.Opening(
@@ -99,7 +99,7 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
             f"Numbers are corrected for the errors of the test: {comparison.stated_rates}."
         )
     if comparison.known_rates and target.key not in ("truth", "tested"):
-        sentences.append(f"Numbers for {target.whom} rest on a known {comparison.known_rates}.")
+        sentences.append(f"Numbers for {target.whom} use the known {comparison.known_rates}.")
     if level:
         sentences.append(_rivals(best.name, standing.best, level))
     unfair = bool(clear_groups(judged, comparison.floor) or clear_pairs(judged))
@@ -109,7 +109,7 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     off = clearly_off(judged.calibration_in_the_large)
     doubted = level or unfair or maybe_chance or lost or off
     if all_by_chance:
-        sentences[0] = f"`{best.name}` is the one to take, if any. {sentences[0]}"
+        sentences[0] = f"`{best.name}` is the one to use, if any. {sentences[0]}"
     severity = "serious" if not everybody else "caution" if doubted else "fine"
     verdict = doc.Verdict(severity, "", tuple(sentences), _certainty(comparison, best, target))
     first = [f for f in comparison.findings if f.key == "best"]
@@ -176,7 +176,7 @@ def _certainty(comparison: TableComparison, best: MethodResult, target: Target) 
         said = f"The gain over `{first}`, {gain:gain}, {clear}. "
     if target.key == "tested":
         why = next((t.reason for t in comparison.targets if not t.available and t.reason), "")
-        return f"{said}Of people unlike the tested nothing can be said{': ' * bool(why)}{why}."
+        return f"{said}Nothing can be said about people unlike the tested{': ' * bool(why)}{why}."
     return said + target.assumption
 
 
@@ -296,8 +296,8 @@ def not_of_everybody(target: Target) -> tuple[str, ...]:
         return ()
     return (
         f"Not that it holds for everybody: {percent(1 - target.reach)} of the people are out of "
-        "reach of the tests, and of them nothing is known. How many are is estimated anew each "
-        "time, so that an audit, or another comparison, may say otherwise.",
+        "reach of the tests, and nothing is known of them. Their share is estimated anew each "
+        "time, so an audit or another comparison may differ.",
     )
 
 
@@ -317,7 +317,7 @@ def limits(comparison: TableComparison) -> tuple[str, ...]:
             "change the numbers and can change the order."
         )
     found.append(
-        "Not that a small gap is fairness: it compares ranking, and says nothing of what the label "
-        "leaves out."
+        "Not that a small gap means fairness: it compares ranking only, and says nothing about "
+        "what the label leaves out."
     )
     return tuple(found)

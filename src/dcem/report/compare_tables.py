@@ -78,12 +78,12 @@ CAPTIONS: Mapping[str, tuple[str, str]] = {
     "calibration_in_the_large": ("Mean score minus mean risk, {of}", "gain"),
     "calibration_slope": ("Calibration slope, {of}: below 1, risks are too extreme", "ratio"),
     "precision_at_capacity": (
-        "Precision among the {of} with the highest scores of those whom a column is about",
+        "Precision among the {of} with the highest scores, in the population of each column",
         "score",
     ),
     "gini": ("Gini: twice the AUC, minus 1", "score"),
     "ks": ("KS: the largest distance between positives and negatives, over cut-offs", "score"),
-    "kickout": ("Kickout: whom it leaves out of what `{reference}` would select", "gain"),
+    "kickout": ("Kickout: whom it rejects of those whom `{reference}` would select", "gain"),
     "net_benefit": ("Net benefit of acting at a risk of {of}", "fine score"),
     **{
         name: (f"{measure.words.capitalize()}, {{of}}, acting on {{decision}}", "score")
@@ -98,7 +98,7 @@ WHO = {
     "swapped in": "untested now, tested by the score (swapped in)",
     "left out": "untested now, and by the score",
 }
-DOUBLED = "the same, if those who decided knew what doubles the odds"
+DOUBLED = "the same, if those who decided knew something that doubles the odds"
 
 
 def _first_shown(comparison: TableComparison) -> list[Key]:
@@ -177,11 +177,12 @@ def lending(comparison: TableComparison) -> Iterator[doc.Block]:
             *headline_numbers(comparison, LENDING if several else LENDING[:2]),
             doc.Text(
                 (
-                    "KS: the cut-off is the best one that can be found without looking at those "
-                    "it is judged by, and the best of all, on average.",
+                    "KS: the mean of two values, one at a cut-off found on other people and one at "
+                    "the best cut-off for these people.",
                     "Kickout (Kozodoi et al. 2019): of those whom "
                     f"`{comparison.reference}` would select, the share of positives whom the "
-                    "method leaves out, minus that of the negatives. Above 0, the right ones go.",
+                    "method rejects, minus that of the negatives. Above 0, it rejects the right "
+                    "ones.",
                 ),
                 bullets=True,
             ),
@@ -213,7 +214,7 @@ def _swaps(method: MethodResult) -> Iterator[doc.Block]:
         note="Outcomes of the tested are known. Those of the untested are estimated, doubly "
         "robust: right if features and group explain who is tested, and one of the two models is "
         "right."
-        + f" It is about the {percent(swaps.reach)} of the swapped in who are within reach of "
+        + f" This covers the {percent(swaps.reach)} of the swapped in who are within reach of "
         "the tests." * (swaps.reach < 1),
     )
     yield doc.table(

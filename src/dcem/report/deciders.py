@@ -80,7 +80,7 @@ def _levels(found: Deciders) -> doc.Block:
             }
             for one in found.levels
         ],
-        note="Deciders taken together by how much they have tested of other people, and what they "
+        note="Deciders grouped by how much they have tested of other people, and what they "
         "would find among everybody, by their features. Where they hardly differ, chance "
         "orders them.",
     )
@@ -233,7 +233,7 @@ def effects(audit: Audit) -> Drawing | None:
     return Drawing(
         figure,
         "decider-effects",
-        "How much hangs on who decides",
+        "How much depends on who decides",
         f"{found.number} deciders; the standard deviation of their rates at equal features is "
         f"{decimal(100 * spread.value, 1)} percentage points.",
         "Left: each decider's rate of testing minus what the features of their people predict; "

@@ -11,14 +11,14 @@ from dcem.report import document as doc
 MOST = 12  # columns side by side
 CURVES = 6  # columns whose effects are shown
 SHARES = (
-    "Each column's share of the permutation importances: how far predictions move when people are "
-    "given each other's value of the column. Columns that say the same share their importance, and "
-    "prediction is not cause."
+    "Each column's share of the permutation importances: how far predictions move when the values "
+    "of the column are permuted. Columns with the same information share their importance, and "
+    "prediction is not causation."
 )
 EFFECTS = (
-    "Accumulated local effects: by how many percentage points people with a value of the column "
-    "are above or below the average because of it, all else as it is for people like them. Each "
-    "value is that of at least ten people."
+    "Accumulated local effects: by how many percentage points a value of the column puts people "
+    "above or below the average, other columns being as they are for people like them. Each value "
+    "is based on at least ten people."
 )
 
 
@@ -56,9 +56,7 @@ def driver_blocks(
     own = {one.column: one.share for one in score}
     said = [finding.headline for finding in about_drivers(whose, testing, score)]
     if said:
-        said += [
-            "Such a column may send people to a test for another reason than the risk it shows."
-        ]
+        said += ["Such a column may send people to a test for reasons other than risk."]
         yield doc.Text((" ".join(said),))
     inside: list[doc.Block] = [shares_side_by_side(shares, own, "the score", SHARES)]
     if others:

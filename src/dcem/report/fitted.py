@@ -35,7 +35,7 @@ TRIPOD_AI = (
     ("15 model output", "the first paragraph"),
     ("18 open science", "versions; the seed among the parameters"),
     ("26 limitations", "the assumption of the method and when it fails; `dcem audit` for"
-     " what something unmeasured could overturn"),
+     " what an unmeasured cause could change"),
     ("27 usability", "`support(X)` and the columns `distance` and `like_tested` of `dcem predict`"
      " say for whom it should not be used"),
 )  # fmt: skip
@@ -48,7 +48,7 @@ def fitted_document(estimator: Any) -> doc.Document:
     needs = "features and the group" if estimator.needs_group else "features alone"
     first, second = estimator.classes_
     unsaid = (
-        "How good and how fair the model is where it is used. Test it there, on people whose "
+        "How good and how fair the model is where you will use it. Test it there, on people whose "
         "outcome is known, group by group, before anybody relies on it."
     )
     items = doc.table(
@@ -118,8 +118,8 @@ def people_blocks(estimator: Any, ask: str, *, positives_only: bool = False) -> 
     yield doc.table(caption, ("group", *counts.columns), rows, note=note)
     if not positives_only:
         said = (
-            "The label of an untested person was absent in training. What the model says about "
-            f"people unlike anybody tested is {EXTRAPOLATION}; {ask}."
+            "In training, untested people had no label. What the model says about people unlike "
+            f"anybody tested is {EXTRAPOLATION}; {ask}."
         )
         yield doc.Text((said,))
 

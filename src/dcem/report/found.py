@@ -22,16 +22,16 @@ from dcem.text import group, number, of_100, p_value, ratio
 
 LIMITS = (
     "Not how common the outcome is in any group: only how the groups compare.",
-    "Not why a group is found less: fewer tests, worse tests and fewer visits look alike.",
+    "Not why a group is found less often: fewer tests, worse tests and fewer visits look alike.",
     f"Not that its assumption holds. {FOUND_ASSUMPTION}",
 )
 
 
 METHOD_LIMITS = (
     "Not how good a method is for the outcome: only which of them ranks better.",
-    "Not whether scores are risks, nor what a threshold of them means.",
-    "Not that features have nothing to do with being found: a method that learns who is found from "
-    "them looks better than it is.",
+    "Not whether scores are risks, nor what a threshold on them means.",
+    "Not that features have nothing to do with being found: a method that learns who is found "
+    "looks better than it is.",
 )
 
 
@@ -49,14 +49,14 @@ def found_document(
     made = (
         ("found", "Who was found", _found_section(audit)),
         ("relative", "How groups compare", _relative_section(audit)),
-        ("check", "Do features bear on being found alike in all groups?", _check_section(audit)),
+        ("check", "Do features affect being found alike in all groups?", _check_section(audit)),
         (
             "sensitivity",
             "What if being found depends on the features?",
             _sensitivity_section(audit),
         ),
         ("range", "How common could the outcome be?", _prevalence_range(audit)),
-        ("methods", "Which methods are defensible here", advice(audit.methods)),
+        ("methods", "Which methods are defensible here?", advice(audit.methods)),
         ("unknown", "What cannot be known", unknown(audit.stated_rates)),
     )
     about = " There is no record of who was tested."
@@ -88,7 +88,7 @@ def _audit_opening(audit: FoundAudit) -> doc.Opening:
                 "Without a record of testing only groups can be compared, and there are no two "
                 "groups in which enough people were found.",
             ),
-            "There is nothing to go by.",
+            "Nothing can be estimated.",
         )
         numbers = (doc.KeyNumber(doc.estimate(audit.found, "percent"), "found positive"),)
         return doc.Opening(verdict, numbers, None, limits)
@@ -103,7 +103,7 @@ def _audit_opening(audit: FoundAudit) -> doc.Opening:
         word = "less" if most.rate.value < 1 else "more"
         answer = f"Positives of {group(most.group)} are found {word} often than those of {to}"
     if fails:
-        answer = "The table contradicts what comparing groups takes"
+        answer = "The table contradicts what comparing groups assumes"
     sentences = [
         f"A positive of {group(most.group)} is {most.rate:ratio} times as likely to be found as "
         f"one of {to}."
@@ -137,7 +137,7 @@ def _audit_opening(audit: FoundAudit) -> doc.Opening:
                 )
                 for one in known
             ),
-            "Ratios; 1 is no difference. The first is the product of the other two, about.",
+            "Ratios; 1 is no difference. The first is about the product of the other two.",
         ),
         limits,
     )
@@ -176,7 +176,7 @@ def _relative_section(audit: FoundAudit) -> Iterator[doc.Block]:
         if one.group != audit.reference
     ]
     yield doc.listing(
-        f"Against group {audit.reference}",
+        f"Relative to group {audit.reference}",
         rows,
         note=f"Ratios, with 95 % intervals. {FOUND_ASSUMPTION} Prevalence is that of a logistic "
         "model of the features, by maximum likelihood; the last column is the same without that "
@@ -188,7 +188,7 @@ def _check_section(audit: FoundAudit) -> Iterator[doc.Block]:
     check = audit.check
     if check is None:
         return
-    answer = "None clearly does otherwise" if check.p_value >= 0.05 else "At least one does not"
+    answer = "No clear exception" if check.p_value >= 0.05 else "At least one does not"
     better = "predicts better" if check.loss.low > 0 else "does not clearly predict better"
     worse = (
         f" On held-out people a model of each group alone {better}: the log loss of the common one "
@@ -217,7 +217,7 @@ def _check_section(audit: FoundAudit) -> Iterator[doc.Block]:
                 "Share found against what the common model predicts, by fifths of it",
                 ("group", "predicted", "found", "from", "to"),
                 points,
-                note="Of people whom the model was not fitted to.",
+                note="For people whom the model was not fitted to.",
             )
         )
     yield doc.Fold("Which columns, in which groups", tuple(parts))
@@ -229,7 +229,7 @@ def _sensitivity_section(audit: FoundAudit) -> Iterator[doc.Block]:
         return
     for name, stands in found.breakdown.items():
         factor, both = stands.with_interval, f"{group(name)} and {group(audit.reference)}"
-        said = f"That {both} differ is not clear to begin with."
+        said = f"It is not clear that {both} differ at all."
         if isinf(factor):
             said = f"Whatever the factor, the outcome is not equally common in {both}."
         elif factor > 1:
@@ -250,7 +250,7 @@ def _sensitivity_section(audit: FoundAudit) -> Iterator[doc.Block]:
         rows,
         words=tuple(range(1, len(names) + 1)),
         note="If the chance of being found varies with the features by at most this factor, up and "
-        "down, alike in all groups. Sampling is included. Nothing in the table speaks against any "
+        "down, alike in all groups. Sampling error is included. Nothing in the table rules out any "
         "of it.",
     )
     yield doc.Fold("The range at each factor", (ranges,))
@@ -268,9 +268,9 @@ def _prevalence_range(audit: FoundAudit) -> Iterator[doc.Block]:
                 }
                 for one in audit.groups
             ],
-            note=f"Stated share of positives that is found: {audit.stated_rates}. What is "
-            "uncertain about it is in the intervals. Right if, within a group, whether a positive "
-            "is found has nothing to do with the features.",
+            note=f"Stated share of positives that is found: {audit.stated_rates}. The intervals "
+            "include its uncertainty. Right if, within a group, whether a positive is found has "
+            "nothing to do with the features.",
         )
         return
     yield doc.listing(
@@ -304,7 +304,7 @@ def found_comparison_document(comparison: FoundComparison, title: str = "") -> d
     )
     lead = (
         f"{len(comparison.methods)} methods on {rows_used(comparison)}. There is no record of who "
-        "was tested. Every score is of somebody the model was not fitted to "
+        "was tested. Every score is for somebody the model was not fitted to "
         f"({comparison.folds}-fold cross-validation)."
     )
     opening, names = _best(comparison), comparison.counts
@@ -320,15 +320,15 @@ def _best(comparison: FoundComparison) -> doc.Opening:
     said = next((one for one in comparison.findings if one.key == "best"), None)
     if standing is None or said is None:
         why = (f"Why: {best.within.reason}.",)
-        answer = "Nothing can be said of these methods"
-        verdict = doc.Verdict("serious", answer, why, "There is nothing to go by.")
+        answer = "Nothing can be said about these methods"
+        verdict = doc.Verdict("serious", answer, why, "Nothing can be estimated.")
         return doc.Opening(verdict, (), None, METHOD_LIMITS)
     times, about = of_100(best.within.value, best.within.low, best.within.high)
     with_it = "with the outcome and one without" if stated else "found and one not"
     sentences = (
         said.headline,
         f"Of two people of one group, one {with_it}, `{best.name}` ranks the first higher {times} "
-        f"times in 100 ({about}; tossing a coin, 50).",
+        f"times in 100 ({about}; by chance, 50).",
     )
     doubtful = not best.within.low > 0.5
     answer = f"Use `{best.name}`: it ranks best, as far as found positives tell"
@@ -394,7 +394,7 @@ def _side_by_side(comparison: FoundComparison) -> Iterator[doc.Block]:
                 )
                 for m in comparison.methods
             ],
-            note="Above 0 where risk is overstated. Only scores that are calibrated, as those of "
+            note="Above 0, risk is overstated. Only calibrated scores, such as those of "
             "`ensemble`, are meant to be risks.",
         )
     terms = tuple((doc.Code(m.name), m.what_it_does) for m in comparison.methods)
@@ -409,7 +409,7 @@ def _for_outcome(comparison: FoundComparison) -> Iterator[doc.Block]:
 
     if groups and not comparison.stated_rates:
         yield doc.table(
-            "Between which the AUC for the outcome lies, by group",
+            "Limits of the AUC for the outcome, by group",
             ("method", *groups),
             [
                 (doc.Code(method.name), *(between(method.outcome.get(name)) for name in groups))
@@ -418,7 +418,7 @@ def _for_outcome(comparison: FoundComparison) -> Iterator[doc.Block]:
             words=tuple(range(1, len(groups) + 1)),
             note="The AUC for the outcome grows with prevalence, which is unknown: the low end is "
             "for a prevalence as low as the found share, the high end for one as high as the "
-            "table allows. Methods keep their order at any.",
+            "table allows. The order of the methods does not change.",
         )
 
 

@@ -31,9 +31,8 @@ def read_result(path: str | Path) -> Document:
     kind = _kind(saved)
     if kind is None:
         raise InputError(
-            f"{path}: neither an audit nor a comparison, nor what became of a model. What can be "
-            "made a page again is what `dcem audit` and `dcem monitor` write as JSON, and the "
-            "comparison.json of `dcem compare`."
+            f"{path}: not a saved audit, comparison or monitoring. Give a JSON file that `dcem "
+            "audit` or `dcem monitor` wrote, or the comparison.json of `dcem compare`."
         )
     with _of_this_version(path):
         of_audit = {"data": saved["made"], "small_cells": True}  # small ones are not in the file
@@ -75,8 +74,8 @@ def _of_this_version(path: Path) -> Iterator[None]:
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(
-            f"{path}: not a result of this version of dcem ({type(error).__name__}: {error}). Make "
-            "it again from the table."
+            f"{path}: not a result of this version of dcem ({type(error).__name__}: {error}). "
+            "Compute it again from the table."
         ) from None
 
 

@@ -16,9 +16,11 @@ ANSWERS = {
     "holds": ("fine", "Yes, as far as can be seen"),
     "recalibrate": ("serious", "Not as a risk: recalibrate it"),
     "refit": ("serious", "No: it ranks people worse than it did"),
-    "cannot tell": ("caution", "Nobody can tell yet"),
+    "cannot tell": ("caution", "It cannot be determined yet"),
 }
-CLEAR = "Clear: beyond chance, all numbers of a question together, and large enough to matter."
+CLEAR = (
+    "Clear: more than chance, given how many numbers a question has, and large enough to matter."
+)
 LEAST, MOST = 3, 12  # columns that are shown at once: those that changed, or the first
 
 
@@ -51,9 +53,9 @@ def monitor_document(found: Monitoring, title: str = "Does the model still hold?
             tuple(_key_numbers(found)),
             _picture(found),
             (
-                "Not that a change is the model's fault, nor who is to blame for it.",
-                "Not what differs between tested and untested people with the same features: what "
-                "is said beyond the tested assumes that nothing does.",
+                "Not that the model, or anybody, caused a change.",
+                "Nothing about differences between tested and untested people with the same "
+                "features: numbers beyond the tested assume that there are none.",
             ),
         ),
         findings=findings,
@@ -130,9 +132,9 @@ def _comes(found: Monitoring) -> Iterator[doc.Block]:
         for one in found.columns
     ]
     note = (
-        "Population stability index over bins of each column: under .1 little, over .25 much. "
-        "P-values are of no change, corrected for the number of columns; people count once; "
-        f"a share that would show a count under ten is not given. {CLEAR}"
+        "Population stability index over bins of each column: under .1 is little, over .25 much. "
+        "P-values test for change, corrected for the number of columns; each person counts once. "
+        f"Shares that would reveal a count below ten are withheld. {CLEAR}"
     )
     clear = sum(one.clear for one in found.columns)  # which come first
     shown = min(max(clear, LEAST), MOST)
@@ -159,8 +161,8 @@ def _changes(
 
 def _testing_section(found: Monitoring) -> Iterator[doc.Block]:
     note = (
-        "Then: the share that the earlier decisions would test among the people now (logistic "
-        "regression on features and group). The interval of the change counts both samples. "
+        "Then: the share of the people now whom the earlier decisions would have tested (logistic "
+        "regression on features and group). The interval of the change covers both samples. "
         f"{CLEAR}"
     )
     yield _changes(found, "tested", "percent", "points", note)

@@ -76,7 +76,9 @@ def audit_page(
     groups = f" in {len(audit.counts)} groups" if audit.grouped else ""
     groups += f" (`{column}`)" * bool(groups and column)
     some = "" if total.tested == HIDDEN else f", {count(total.tested)} {of}"
-    hidden = " Counts under ten are withheld, and what would give them away." * bool(audit.withheld)
+    hidden = " Counts below ten, and counts that would reveal one, are withheld." * bool(
+        audit.withheld
+    )
     facts = {
         **data,
         **audit.configuration,
@@ -131,8 +133,8 @@ def comparison_page(
         opening=opening,
         findings=listed_findings(findings),
         sections=sections(made, facts),
-        footer=f"Made with dcem {comparison.versions['dcem']}. It shows sums over people; no row "
-        "or score of a person is on it.",
+        footer=f"Made with dcem {comparison.versions['dcem']}. No individual row or score is on "
+        "this page.",
         names=frozenset(names),
         data={"made": facts, **vars(comparison)},
     )

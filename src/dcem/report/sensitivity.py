@@ -36,15 +36,15 @@ def sensitivity(audit: Audit) -> Iterator[doc.Block]:
         b = found.breakdown
         rows.append((name, b.conclusion, _strength(b, b.value), _strength(b, b.with_interval)))
     yield doc.table(
-        "How strong would something unseen have to be?",
+        "How strong would an unmeasured cause have to be?",
         ("about", "conclusion", "breaks down at", "its interval at"),
         rows,
         words=(1,),
-        note="Partial R²: the share of what the features leave open, of the group and of testing, "
-        "that an unmeasured cause would have to explain. Odds ratio: between the odds of the "
-        "outcome of untested and of tested people with the same features; every row may have its "
-        "own, up to this one or its inverse, chosen to overturn the conclusion."
-        + " Where a prevalence is known it counts from the odds that meet it."
+        note="Partial R²: the share of the variation in group and in testing, left by the "
+        "features, that an unmeasured cause would have to explain. Odds ratio: between the odds of "
+        "the outcome of untested and of tested people with the same features; every row may have "
+        "its own, up to this one or its inverse, chosen to overturn the conclusion."
+        + " Where a prevalence is known, it is relative to the odds that give it."
         * bool(audit.known),
     )
     curves = (draw_testing, draw_prevalence, draw_performance)
@@ -55,7 +55,7 @@ def _strength(b: Breakdown, value: float) -> doc.Cell:
     if isnan(value):
         return doc.Missing(b.reason)
     if value == inf:
-        return "nothing does"
+        return "never"
     if b.unit == "odds ratio":
         return "unclear from the start" if value <= 1 else doc.estimate(value, "ratio", b.unit)
     return "unclear from the start" if value == 0 else doc.estimate(value, "percent", b.unit)
@@ -160,8 +160,8 @@ def draw_testing(audit: Audit) -> Drawing | None:
         f"Group {found.group}: difference {decimal(100 * value, 1)} percentage points; it could be "
         f"zero if an unmeasured cause has a partial R² of {percent(at)} with group and testing.",
         f"Group {found.group} against {audit.others}. Line: the difference in testing at equal "
-        "features. Band: what could be left of it if something unmeasured were that strongly tied "
-        "to both the group and testing. Dotted: the strongest measured column, for scale."
+        "features. Band: what could be left of it if an unmeasured cause were that strongly tied "
+        "to both the group and testing. Dotted: the strongest measured column, for comparison."
         + (
             f" E-value {ratio(found.e_value)} (interval {ratio(found.e_value_of_interval)})."
             if isfinite(found.e_value)
@@ -213,7 +213,7 @@ def draw_prevalence(audit: Audit) -> Drawing | None:
     return Drawing(
         figure,
         "sensitivity-prevalence",
-        "If the untested are different: prevalence",
+        "If the untested differ: prevalence",
         "; ".join(
             f"{called.get(n, n)}: {percent(c.value[0])} to {percent(c.value[-1])}"
             for n, c in curves.items()
@@ -256,12 +256,12 @@ def draw_performance(audit: Audit) -> Drawing | None:
     return Drawing(
         figure,
         "sensitivity-performance",
-        "If the untested are different: performance",
+        "If the untested differ: performance",
         f"{what}: {number(middle)}; between {number(band.low[-1])} and {number(band.high[-1])} at "
         f"an odds ratio of {ratio(found.strength[-1])}.",
         f"Score: {found.score}. Line: {what} if untested people are like tested ones with the same "
-        "features. Band: all estimates of it if every untested person's odds may differ by up to "
-        f"this factor. Breakdown: “{b.conclusion}” no longer follows.",
+        "features. Band: all possible estimates if every untested person's odds may differ by up "
+        f"to this factor. Breakdown: “{b.conclusion}” no longer follows.",
     )
 
 

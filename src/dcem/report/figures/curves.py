@@ -13,7 +13,7 @@ from dcem.text import estimated, number, percent
 
 AT = (0.05, 0.1, 0.2, 0.3, 0.5)  # false positive rates at which curves say their numbers
 _ABOUT_THE_GAP = (
-    "Shaded: the area between the curves of the two groups that lie furthest apart, the ROC gap. A "
+    "Shaded: the ROC gap, the area between the curves of the two groups that lie furthest apart. A "
     "gap is never quite zero; the table says what it would be by chance. "
 )
 
@@ -176,7 +176,7 @@ def decision_curves(comparison: TableComparison, target: Target) -> Drawing | No
         f"Decision curves, {target.name}",
         f"Net benefit of acting on each method's score, for risks from {number(left, 2)} to "
         f"{number(right, 2)}, beside acting on everybody and on nobody.",
-        "Net benefit counts true positives per person and takes off false ones, weighed by the "
+        "Net benefit counts true positives per person minus false ones, weighted by the "
         "risk at which one would act. A method helps where its line is above both zero (act on "
         "nobody) and the dashed line (act on everybody). Shaded: intervals, point by point. "
         "Thin lines: per person of one group; they differ where the outcome is more common in one."

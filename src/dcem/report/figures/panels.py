@@ -68,7 +68,7 @@ class GroupStyles:
         more = len(self.names) > MOST_GROUPS
         return (
             f" The {MOST_GROUPS} largest of {len(self.names)} groups are drawn." * more
-            + f" Not drawn, since there are too few people: {', '.join(missing)}." * bool(missing)
+            + f" Not drawn, because of too few people: {', '.join(missing)}." * bool(missing)
         )
 
 

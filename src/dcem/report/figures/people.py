@@ -82,7 +82,7 @@ def risk_figure(audit: Audit) -> Drawing | None:
         "the features predict",
         "People in ten parts by the risk that a model of the tested predicts from their features, "
         "with 95 % intervals. Where the lines lie apart, people at equal predicted risk are tested "
-        "unequally. Points that rest on fewer than ten people are left out.",
+        "unequally. Points based on fewer than ten people are left out.",
     )
 
 
@@ -94,8 +94,8 @@ def who_is_tested(comparison: TableComparison, method: MethodResult) -> Drawing 
         f"testing-{method.name}",
         f"Who is tested at equal risk, by {method.name}",
         f"{method.name} predicts",
-        "If testing followed risk alone, the groups' lines would lie on each other. A distance at "
-        "equal predicted risk is only as good as the prediction, which was learnt from the tested. "
+        "If testing followed risk alone, the groups' lines would coincide. A distance at equal "
+        "predicted risk is only as good as the prediction, which was learnt from the tested. "
         "Shaded: intervals.",
     )
 
@@ -144,8 +144,8 @@ def overlap_figure(audit: Audit) -> Drawing | None:
         )
         + ".",
         "Height: share of the group's people. In the shaded region hardly anybody was tested, and "
-        "what is said about these people is extrapolation. Bins of fewer than ten people are "
-        f"empty here.{groups.left_out(names)}",
+        "numbers for these people are extrapolation. Bins of fewer than ten people are shown as "
+        f"empty.{groups.left_out(names)}",
     )
 
 
@@ -200,8 +200,8 @@ def probability_figure(comparison: TableComparison) -> Drawing:
         "overlap",
         "Could everybody have been tested?",
         said,
-        f"{said} What is said beyond the tested rests on the tested in each region; "
-        "far to the left hardly anybody was." + groups.left_out(drawn),
+        f"{said} Numbers beyond the tested are based on the tested in each region; "
+        "far to the left there are hardly any." + groups.left_out(drawn),
     )
 
 
@@ -272,7 +272,7 @@ def pseudo_label_figure(comparison: TableComparison) -> Drawing | None:
     return Drawing(
         figure,
         "pseudo-labels",
-        "What is believed of the untested",
+        "What each method believes about the untested",
         "Distribution of the labels filled in for the untested. "
         + " ".join(
             f"{method}, {name}: most often {_fullest(histogram, name)}."
@@ -281,8 +281,8 @@ def pseudo_label_figure(comparison: TableComparison) -> Drawing | None:
             if name in drawn
         ),
         "A method that fills in missing labels gives every untested person a probability. Much "
-        "mass near 0 means that it believes the untested to be negative, as taking the table at "
-        "its word does. Bins of fewer than ten people are shown as empty." + groups.left_out(drawn),
+        "mass near 0 means that it believes the untested to be negative, as the record has them. "
+        "Bins of fewer than ten people are shown as empty." + groups.left_out(drawn),
     )
 
 
