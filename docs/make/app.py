@@ -59,7 +59,7 @@ def click_through(page: Any, address: str) -> None:
     page.set_viewport_size(PHONE)
     picture("columns-phone")
     page.set_viewport_size(WIDE)
-    page.get_by_label("Words of the reports").select_option("medicine")
+    page.get_by_label("Vocabulary of the reports").select_option("medicine")
     page.get_by_role("button", name="Use these columns").click()
     picture("check")
     page.get_by_role("link", name="Yes").click()

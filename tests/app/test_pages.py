@@ -55,7 +55,7 @@ def test_a_survey_is_dropped_on_the_page_and_understood(app, tab) -> None:
     table = write_survey(app.tables.parent / "survey.csv")
     page = tab()
     page.set_input_files("input[type=file]", table)
-    page.get_by_role("button", name="Take this file").click()
+    page.get_by_role("button", name="Use this file").click()
     page.wait_for_url("**/t/survey")
     page.get_by_role("link", name="Next").click()
     roles = {"diabetes": "label", "tested": "tested", "RIDRETH1": "group", "SEQN": "id"}
@@ -79,7 +79,7 @@ def test_from_stops_to_a_list_of_whom_to_search(app, tab, monkeypatch) -> None:
     begin(page, "Fit", "Fit the model")  # both at a time
     finish(page)
     page.get_by_role("link", name="Score", exact=True).click()
-    page.get_by_label("Flag those").fill("10")
+    page.get_by_label("Flag the highest").fill("10")
     page.get_by_role("button", name="Score these people").click()
     page.get_by_role("link", name="Next tests", exact=True).click()
     page.get_by_label("How many tests").fill("25")
@@ -127,11 +127,11 @@ def test_what_is_wrong_is_explained_and_nothing_is_lost(app, tab) -> None:
         assert Path(name).name in said
         if name == "surwey.csv":
             assert "'survey.csv'" in said
-        page.get_by_role("link", name="To the tables").click()
+        page.get_by_role("link", name="Back to the tables").click()
     page.set_input_files("input[type=file]", app.tables / "letter.pdf")
-    page.get_by_role("button", name="Take this file").click()
+    page.get_by_role("button", name="Use this file").click()
     assert "letter.pdf" in page.get_by_role("alert").inner_text()
-    page.get_by_role("link", name="To the tables").click()
+    page.get_by_role("link", name="Back to the tables").click()
     page.get_by_role("button", name="survey.csv").click()
     page.get_by_role("link", name="Next").click()
     page.get_by_role("group", name="smoker", exact=True).get_by_text("leave out").click()
@@ -180,8 +180,8 @@ def test_cancel_two_tabs_a_closed_one_the_back_button_and_a_killed_worker(app, t
     run = wait_for(lambda: next((one for one in app.runs() if one.state == "running"), None))
     wait_for(lambda: "label contraband_found" in run.log)  # the first line, from dcem.toml
     os.kill(int((run.folder / "process").read_text()), signal.SIGKILL)
-    third.wait_for_selector("text=ended from outside", timeout=WAIT)
-    assert "label contraband_found" in third.get_by_role("alert").inner_text()
+    third.wait_for_selector("text=stopped from outside", timeout=WAIT)
+    assert "label = contraband_found" in third.get_by_role("alert").inner_text()
     assert third.get_by_role("button", name="Start the comparison").is_visible()
 
 
@@ -192,7 +192,7 @@ def test_without_script_everything_can_be_done(app, browser) -> None:
     page = context.new_page()
     page.goto(f"{app.address}/?token={app.token}")
     page.set_input_files("input[type=file]", app.tables / "stops.csv")
-    page.get_by_role("button", name="Take this file").click()
+    page.get_by_role("button", name="Use this file").click()
     page.get_by_role("link", name="Next").click()
     page.get_by_role("button", name="Use these columns").click()
     begin(page, "Compare", "Start the comparison")  # takes longer than to click
@@ -315,9 +315,9 @@ def test_values_are_asked_for_and_one_settings_file_serves_pages_and_commands(ap
     assert role(page, "RIAGENDR") == "group"
     assert role(page, "RIDRETH1") == "feature"
     page.get_by_role("group", name="SEQN", exact=True).get_by_text("person").click()
-    for value, meaning in {"raised": "yes", "normal": "no,", "not done": "nobody"}.items():
+    for value, meaning in {"raised": "yes", "normal": "no,", "not done": "not tested"}.items():
         page.get_by_role("group", name=value, exact=True).get_by_text(meaning).click()
-    page.get_by_label("Words of the reports").select_option("medicine")
+    page.get_by_label("Vocabulary of the reports").select_option("medicine")
     page.get_by_role("button", name="Use these columns").click()
     page.get_by_role("button", name="Replace dcem.toml").click()
     written = read_settings(app.tables / "dcem.toml")

@@ -60,7 +60,7 @@ class Posted:
     def require(self, keys: Keys) -> None:
         """Refuse a form that is not of these pages."""
         if not same(self.get(SECRET), keys.form):
-            raise HTTPException(403, "This form is not of this page. Open the page again.")
+            raise HTTPException(403, "This form does not belong to this page. Open the page again.")
 
 
 async def posted(request: Request, keys: Keys, uploads: Path) -> Posted:

@@ -94,9 +94,9 @@ class Guard:
                 return entered
         if not has_cookie:
             return refusal(
-                "Open the address that `dcem app` printed. It works once; after that, in the same "
-                "browser, without its token. To open another browser, start `dcem app` again: what "
-                "was computed is still there."
+                "Open the address that `dcem app` printed. It works once; after that, the same "
+                "browser needs no token. To use another browser, start `dcem app` again: your "
+                "results are still there."
             )
         return None
 

@@ -383,7 +383,7 @@ class Pages:
     def _with_roles(self, request: Request) -> tuple[Study, Any]:
         study = self._study(request)
         if study.roles is None:
-            raise InputError("First say what the columns mean.")
+            raise InputError("First state what the columns mean.")
         return study, study.roles
 
     def _step(self, request: Request) -> tuple[Study, str]:

@@ -40,9 +40,9 @@ TYPED = {  # lists that can be typed, too
     "exclude": "leave out",
     "features": "use only these as features",
     "category": "numbers that are codes",
-    "testing_only": "drive who is tested, and not the outcome",
+    "testing_only": "affect who is tested, but not the outcome",
     "include": "keep, although it looks like an identifier",
-    "missing": "texts that mean: missing",
+    "missing": "codes for a missing value",
 }
 
 
@@ -175,13 +175,13 @@ def require_roles(plain: dict[str, Any], place: Place) -> Roles:
     """The roles, if they can be those of the table; otherwise the error a command would give."""
     if not plain.get("label"):
         raise InputError(
-            f"No column was chosen as the {CLICKED['label']}: the one that holds what was found, "
-            "where somebody looked."
+            f"No column was chosen as the {CLICKED['label']}: the one with the result, for those "
+            "who were tested."
         )
     for role in Roles.named("column"):
         if isinstance(plain.get(role), list):
             raise InputError(
-                f"{quoted(plain[role])} were all chosen as {CLICKED[role]}. There can be one."
+                f"{quoted(plain[role])} were all chosen as {CLICKED[role]}. Choose only one."
             )
     roles = Roles.from_plain(plain)
     tried(place, roles)

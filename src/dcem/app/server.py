@@ -34,7 +34,7 @@ def application(work: Work, keys: Keys, port: int) -> Guard:
         return pages.problem(message, error.status_code)
 
     def fault(request: Request, error: Exception) -> Response:
-        message = "A fault of these pages: the terminal in which `dcem app` runs says more."
+        message = "A fault in these pages. See the terminal in which `dcem app` runs."
         return pages.problem(message, 500)
 
     answered = {HTTPException: problem, Exception: fault}
@@ -72,9 +72,9 @@ def serve(
         number = listening.getsockname()[1]
         work = Work(places, out.resolve(), uploads)
         address = f"http://{ADDRESS}:{number}/?token={keys.address}"
-        say(f"dcem on this machine alone: {address}")
-        say(f"Reads tables in {', '.join(map(str, places))}; keeps what it computes in {work.out}.")
-        say("Ctrl-C ends it, and what it is computing.")
+        say(f"dcem, on this machine only: {address}")
+        say(f"Reads tables in {', '.join(map(str, places))}; writes results to {work.out}.")
+        say("Ctrl-C ends it and the runs that are going on.")
         if browser:
             webbrowser.open(address)
         settings = uvicorn.Config(

@@ -53,7 +53,7 @@ def recipe(study: Study, step: str, form: Posted) -> Recipe:
     if step == "fit":
         method = form.get("method", "auto")
         if method != "auto" and method not in fittable(study):
-            raise InputError(f"There is no method {method!r} to be fitted.")
+            raise InputError(f"There is no method {method!r} that can be fitted here.")
         start = earlier(study).get(form.get("start"))
         judge = bool(form.get("judge"))
         comparison = comparison_of(study)
@@ -64,7 +64,7 @@ def recipe(study: Study, step: str, form: Posted) -> Recipe:
     if step == "score":
         share, risk = (form.whole(name, 0, 0, 100) / 100 for name in ("flagged", "risk"))
         if share and risk:
-            raise InputError("Flag people by their number or by their risk, not by both.")
+            raise InputError("Flag people by share or by risk, not by both.")
         rule = {"capacity": share} if share else {"threshold": risk} if risk else {}
         return commands.scored(study, model, study.people, out, form.strength(), **rule)
     budget = form.whole("budget", BUDGET, 0, MOST)

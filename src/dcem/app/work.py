@@ -130,8 +130,8 @@ class Work:
         if not allowed:
             raise InputError(
                 f"{given!r} is outside the folders that these pages may read: "
-                f"{', '.join(map(str, self.folders))}. Start `dcem app` with its folder, or drop "
-                "the file here."
+                f"{', '.join(map(str, self.folders))}. Start `dcem app` with the folder of the "
+                "file, or drop the file on the page."
             )
         if exists and path.is_dir() and not all(map(self._is_open, parquet_files(path))):
             raise InputError(f"{given!r} holds links to files that these pages may not read.")
@@ -182,8 +182,8 @@ class Work:
         """The study of a table: the one there is, or a new one."""
         if not place.exists():
             raise InputError(
-                f"{place.path.name!r} is not a table. Tables end with {', '.join(READ_SUFFIXES)}; "
-                "a folder of Parquet files is one, too."
+                f"{place.path.name!r} is not a table. Tables end in {', '.join(READ_SUFFIXES)}; a "
+                "folder of Parquet files is also a table."
             )
         place.header()  # what cannot be read is said at once
         for study in self.studies():

@@ -41,7 +41,7 @@
         if (told.doing && part(".doing").textContent !== told.doing) part(".doing").textContent = told.doing;
         part(".since").textContent = told.since;
         part(".log").textContent = told.log;
-      } catch { part(".doing").textContent = "dcem app does not answer. Start it again: this run is found there."; }
+      } catch { part(".doing").textContent = "dcem app does not answer. Start it again: you will find this run there."; }
       setTimeout(ask, 1000);
     };
     setTimeout(ask, 1000);
