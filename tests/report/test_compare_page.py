@@ -215,7 +215,7 @@ def test_names_from_the_table_are_escaped(text, table_comparison) -> None:
 
 
 def test_small_groups_do_not_just_vanish_from_figures(text) -> None:
-    assert "Not drawn, since there are too few people: other &amp; unknown." in text
+    assert "Not drawn, because of too few people: other &amp; unknown." in text
 
 
 def test_what_has_no_number_is_one_sentence_not_a_table(document) -> None:

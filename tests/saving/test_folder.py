@@ -214,7 +214,7 @@ def test_a_foreign_propensity_model_is_left_out_and_says_so(table, tmp_path, mem
     loaded = load_model(tmp_path / "m")
     X, y, _ = table
     assert np.array_equal(loaded.predict_proba(X), model.predict_proba(X))
-    with pytest.warns(dcem.DataWarning, match=r"LogisticRegression\(C=0\.5\) is not part"):
+    with pytest.warns(dcem.DataWarning, match=r"LogisticRegression\(C=0\.5\) was not saved"):
         support = loaded.support(X)
     assert support["testing_probability"].isna().all()
     pd.testing.assert_series_equal(support["distance"], model.support(X)["distance"])

@@ -134,5 +134,5 @@ def test_what_cannot_be_exported_says_so(tmp_path):
         own.export_onnx(tmp_path / "model.onnx")
     assert list(tmp_path.iterdir()) == []
     own = make("tested-only", learner="linear").fit(frame.rename(columns={"X": "probabilities"}), y)
-    with pytest.raises(InputError, match="A column is called 'probabilities'"):
+    with pytest.raises(InputError, match="Rename the column 'probabilities'"):
         own.export_onnx(tmp_path / "model.onnx")

@@ -53,7 +53,7 @@ def test_a_comparison_of_the_file_with_other_roles_is_of_another_table(table, tm
     place = comparison(table, tmp_path / "before")
     table = replace(table, roles=Roles(**roles))
     assert choice_for(table, None, place.parent).method == DEFAULT
-    with pytest.raises(dcem.InputError, match="other roles"):
+    with pytest.raises(dcem.InputError, match="of this table with these roles"):
         choice_for(table, place)
 
 

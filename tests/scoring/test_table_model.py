@@ -137,7 +137,7 @@ def test_all_missing_columns_are_named_and_far_fetched_ones_not_suggested(model)
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("y-model", "true outcome of everybody"), ("tested-only-plus-group", "group")]
+    ("name", "why"), [("y-model", "everybody's true outcome"), ("tested-only-plus-group", "group")]
 )
 def test_methods_that_need_what_nobody_has(name, why):
     assert make(name)  # it exists

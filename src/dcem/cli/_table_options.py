@@ -212,7 +212,7 @@ def _show_each(table: UserTable, console: Any) -> None:
 
     grid = Grid(box=None, pad_edge=False, header_style="dim")
     wide = console.width >= WIDE
-    for heading in ("column", "role", "kind", "missing", "becomes", "note"):
+    for heading in ("column", "role", "kind", "missing", "used as", "note"):
         if heading != "role" or wide:  # in a narrow window, a role stands in the place of the kind
             side: Any = "right" if heading == "missing" else "left"
             grid.add_column(heading, justify=side, no_wrap=heading != "note")
@@ -275,6 +275,6 @@ def _share_missing(missing: float, rows: int) -> str:
 def _becomes(column: Any) -> str:
     if not column.encoded:
         return ""
-    simple = {"date": "days", "time": "hours", "number": "itself", "boolean": "0 or 1"}
+    simple = {"date": "days", "time": "hours", "number": "number", "boolean": "0 or 1"}
     many = len(column.encoded)
     return simple.get(column.kind, f"{many} indicator{'s' * (many > 1)}")

@@ -140,7 +140,9 @@ def _comes(found: Monitoring) -> Iterator[doc.Block]:
     shown = min(max(clear, LEAST), MOST)
     yield doc.listing("", rows[:shown], note=note)
     if rows[shown:]:
-        yield doc.Fold(f"{len(rows) - shown} more columns", (doc.listing("", rows[shown:]),))
+        left = len(rows) - shown
+        caption = f"{left} more column{'s' * (left > 1)}"
+        yield doc.Fold(caption, (doc.listing("", rows[shown:]),))
 
 
 def _changes(
