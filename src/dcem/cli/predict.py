@@ -178,8 +178,8 @@ def show_decisions(decisions: Any, score: str, console: Any) -> None:
     if totals:
         said = "; ".join(f"{name}, {_rows_and_share(totals, name)}" for name in DECIDED)
         console.print(
-            f"Decisions from the limits of the risk, in rows: {said}. Where one cannot say, the risk "
-            "may lie on either side of the threshold."
+            f"Decisions from the limits of the risk, in rows: {said}. Where one cannot say, the "
+            "risk may lie on either side of the threshold."
         )
     if not decisions.by_group:
         console.print("The table does not contain the group, so shares by group are not known.")
