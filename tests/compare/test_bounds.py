@@ -69,7 +69,7 @@ def test_limits_widen_with_the_strength(comparison) -> None:
 def test_as_pages_and_read_again(comparison, audit, tmp_path) -> None:
     for document, heading in (
         (compare_document(comparison), "Methods at gamma = 2.5"),
-        (audit_document(audit), "Acting from a risk of 40 % on, at gamma = 2"),
+        (audit_document(audit), "Acting at a risk of 40 % or more, at gamma = 2"),
     ):
         assert heading in to_markdown(document)
         (tmp_path / "saved.json").write_text(to_json(document))
