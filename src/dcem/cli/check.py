@@ -102,7 +102,7 @@ def _show_overlap(look: FirstLook, console: Any, say: Callable[[str], str]) -> N
     )
     for name, one in look.overlap.items():
         if name not in look.too_few and not one.complete:
-            what = one.reason or (
+            what = one.reason.removeprefix("no overlap: ") or (
                 f"the tests represent {percent(one.reach)} of the people; hardly anybody like the "
                 "others was tested."
             )

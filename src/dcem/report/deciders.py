@@ -19,9 +19,9 @@ from dcem.text import capitalised, decimal, p_value, percent, points
 
 OURS = {name for names in LEVELS.values() for name in names}  # other levels are single deciders
 CHECKED = {
-    "tested": "as tests grow, nobody's kind is tested less",
-    "found": "as tests grow, nobody's kind is found positive less",
-    "cleared": "as tests grow, nobody's kind is found negative less",
+    "tested": "as tests grow, no kind of person is tested less",
+    "found": "as tests grow, no kind of person is found positive less often",
+    "cleared": "as tests grow, no kind of person is found negative less often",
 }
 
 
@@ -39,7 +39,7 @@ def deciders(audit: Audit) -> Iterator[doc.Block]:
         return
     yield _bounds_table(audit, found)
     yield doc.Fold("Levels of deciders", (_levels(found),))
-    yield doc.Fold("What was checked of deciders", (_checks(found),))
+    yield doc.Fold("Checks of the deciders", (_checks(found),))
 
 
 def ends(bounds: Ends, form: str = "percent") -> tuple[doc.Cell, doc.Cell]:
@@ -81,8 +81,8 @@ def _levels(found: Deciders) -> doc.Block:
             for one in found.levels
         ],
         note="Deciders grouped by how much they have tested of other people, and what they "
-        "would find among everybody, by their features. Where they hardly differ, chance "
-        "orders them.",
+        "would find among everybody, by their features. Where they hardly differ, their order is "
+        "chance.",
     )
 
 
@@ -90,9 +90,9 @@ def _checks(found: Deciders) -> doc.Block:
     compared = found.compared
     assert compared is not None
     rows: list[tuple[doc.Cell, ...]] = [
-        ("no more spread of testing than chance makes", *_spread(compared.testing)),
-        ("deciders get people of the same risk, by features", *_spread(compared.mix)),
-        ("found alike at equal rates of testing", *_spread(compared.at_equal_rates)),
+        ("testing varies no more than by chance", *_spread(compared.testing)),
+        ("deciders see people of the same risk, by features", *_spread(compared.mix)),
+        ("equal rates of testing find equally many", *_spread(compared.at_equal_rates)),
         *(
             (f"one order from strict to lenient: {name} against others", *_spread(one))
             for name, one in compared.order.items()
@@ -105,12 +105,12 @@ def _checks(found: Deciders) -> doc.Block:
     ]
     return doc.table(
         "",
-        ("what should hold", "standard deviation, or by how much it fails", "chance of no less"),
+        ("what should hold", "standard deviation, or by how much it fails", "p-value"),
         rows,
-        note="Standard deviations are of deciders, sampling noise removed. Where it is said by how "
-        "much something fails, it is asked of people for whom models fitted to others predict "
-        "that; p-values are corrected for the number of groups or kinds. None of this can show "
-        "that the assumption holds.",
+        note="Standard deviations are between deciders, without sampling noise. By how much "
+        "something fails is measured on people for whom models fitted to others predict a failure; "
+        "p-values are corrected for the number of groups or kinds. None of this can show that the "
+        "assumption holds.",
     )
 
 
@@ -122,7 +122,7 @@ def _spread(one: Variation) -> tuple[doc.Cell, doc.Cell]:
 
 def _check_cells(one: Check) -> tuple[doc.Cell, doc.Cell]:
     if not one.violation.estimable:
-        return "foretold for hardly anybody", doc.NOTHING
+        return "predicted for hardly anybody", doc.NOTHING
     return doc.estimate(one.violation, "points"), p_value(one.p_value)
 
 
@@ -172,8 +172,8 @@ def _contraction(comparison: TableComparison, found: JudgedByDeciders) -> Iterat
             ),
         ],
         note="Share of everybody found positive if, of the tests of those who make the most, only "
-        "those of the highest scores are kept, as many as deciders of each level make. It is what "
-        "score and decider agree on: of people who are tested by nobody it says nothing.",
+        "those with the highest scores are kept, as many as deciders of each level make. It covers "
+        "tests on which score and decider agree, and says nothing about people whom nobody tests.",
     )
 
 
@@ -192,8 +192,8 @@ def _more(comparison: TableComparison, found: JudgedByDeciders) -> Iterator[doc.
             f"AUC of `{found.best}` minus that of others, at the same risks",
             ("method", "at least", "at most"),
             [(code(name, comparison), *ends(one, "gain")) for name, one in found.ahead_of.items()],
-            note="Over all risks that deciders allow: above 0 at both ends, the lead does not hang "
-            "on features explaining testing.",
+            note="Over all risks that deciders allow. If both ends are above 0, the lead does not "
+            "depend on features explaining testing.",
         )
 
 
@@ -237,8 +237,8 @@ def effects(audit: Audit) -> Drawing | None:
         f"{found.number} deciders; the standard deviation of their rates at equal features is "
         f"{decimal(100 * spread.value, 1)} percentage points.",
         "Left: each decider's rate of testing minus what the features of their people predict; "
-        "hollow as seen, filled drawn in by as much as it is noise, with 95 % intervals; coloured "
-        "where the interval leaves zero out. Right: the same against what is found positive, and "
+        "hollow: as observed; filled: shrunk for noise, with 95 % intervals; coloured where the "
+        "interval excludes zero. Right: the same against the share found positive, and "
         "what one more test finds (the line). Deciders of the same height but far above or below "
         "the line choose better or worse, or see other people. Deciders of whom fewer than ten "
         "people are on any side are left out.",

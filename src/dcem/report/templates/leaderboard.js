@@ -137,9 +137,9 @@ const show = () => {
   const name = board.settings.length > 1 ? at("setting").selectedOptions[0]?.textContent : "";
   const where = [name, board.fixed].filter(Boolean).join("; ") || "the only setting";
   at("purpose").textContent = board.about;
-  at("ways").textContent = board.ways ? `Methods, where their row does not say otherwise: ${board.ways}.` : "";
+  at("ways").textContent = board.ways ? `Methods, unless their row says otherwise: ${board.ways}.` : "";
   at("caption").textContent = here.length
-    ? `${words}, ${better} is better, at ${where}.` : "No setting is like this.";
+    ? `${words}, ${better} is better, at ${where}.` : "No setting matches.";
   const settings = at("setting").value === "all" ? here.map(([, setting]) => setting)
     : [board.settings[at("setting").value]].filter(Boolean);
   if (settings.length === 1) oneSetting(settings[0], metric);
