@@ -64,20 +64,20 @@ def fit_all_rows(
     query: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> TableModel:
-    """Fit a method to all rows of a file of which `table` holds a part.
+    """Fit a method to all rows of a file of which `table` holds a sample.
 
     Parameters
     ----------
     source, query
         The file, as it was given to `read_table`.
     table
-        What `read_table` drew from it.
+        The sample that `read_table` drew from it.
     method, learner
         `tested-only` or `y-obs`; "linear" or "boost".
     n_members
-        Models whose disagreement is the spread; all but the first count people by lot.
+        Models whose disagreement is the spread; all but the first weight people at random.
     progress
-        Called with how many rows of how many have passed, in each pass.
+        Called with the rows done and the total, in each pass.
     """
     require_all_rows(method, learner)
     if table.draw is None:

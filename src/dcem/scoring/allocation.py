@@ -21,12 +21,12 @@ FLOOR_MOST = 0.5  # the floor alone tests nobody with a higher probability than 
 
 
 def allocate(gain: np.ndarray, group: np.ndarray, budget: float) -> np.ndarray:
-    """Probabilities [n] that sum to `budget`: a floor for everybody, the rest as the gain.
+    """Probabilities [n] that sum to `budget`: a minimum for everybody, the rest by gain.
 
     Parameters
     ----------
     gain
-        What testing each person would bring [n]: finite, not negative, in any unit.
+        Gain from testing each person [n]: finite, not negative, in any unit.
     group
         Group codes [n].
     budget
@@ -41,7 +41,7 @@ def allocate(gain: np.ndarray, group: np.ndarray, budget: float) -> np.ndarray:
 
 
 def floor(group: np.ndarray, budget: float) -> np.ndarray:
-    """The probability [n] that nobody's falls below, whatever the gain."""
+    """The minimum probability of each person [n], whatever the gain."""
     n = len(group)
     levels, codes, sizes = np.unique(group, return_inverse=True, return_counts=True)
     evenly = FLOOR / 2 * budget / n
@@ -54,7 +54,7 @@ def draw(
     random_state: int | np.random.Generator,
     person: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Which rows are drawn [n]: each with exactly that probability, in all as many as they sum to.
+    """Which rows are drawn [n]: each with its probability, in total as many as these sum to.
 
     Systematic sampling: rows are laid side by side in random order, each as long as its
     probability, and whichever lies under a mark at every whole step from a random start is drawn.

@@ -27,7 +27,7 @@ def with_bounds(
 ) -> TableModel:
     """The same model, with limits of the risk learnt from its table.
 
-    They can be asked for at any strength; what the card tells of them is at `gamma`.
+    Limits can be computed at any strength; the card shows them at `gamma`.
     """
     ends, seen = learn_ends(table.problem, random_state)
     decisions = bounds.bound_decisions(

@@ -60,18 +60,18 @@ class Rule:
 
 @dataclass(frozen=True)
 class Decisions:
-    """What a rule came to.
+    """The result of a rule: who is flagged.
 
     Attributes
     ----------
     threshold
         The lowest score that is acted on; infinite where nobody is.
     rows, flagged
-        Of the table, and of those one acts on.
+        Number of rows in the table, and of flagged rows.
     by_group
-        Rows and flagged rows of each group; empty where the table does not say the group.
+        Rows and flagged rows of each group; empty if the table does not contain the group.
     tied
-        Rows with the lowest score acted on that are *not* flagged, since there was no more room.
+        Rows with the lowest flagged score that are *not* flagged, because they exceed the capacity.
     decided, decided_by_group
         Rows with each of `DECIDED`, by the limits of the risk; None and empty without limits.
     withheld

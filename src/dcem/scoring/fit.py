@@ -43,10 +43,11 @@ def fit_table(
     """Fit a method to a user's table.
 
     "auto" is the default method; a `Choice` names one and says why (`choice_for`). Methods that
-    need the truth, or the group of each person to predict, are refused. `learner` is for methods
-    that take others than networks; None is the method's own. With a model to `start` from, its
-    method and parameters count, and `table` was read with its encoder (`refit`). `progress` is
-    called with how much of how much is done, by the methods that can tell.
+    need the truth, or the group of each person to predict, are refused. `learner` is the
+    underlying model, for methods that allow a choice; None is the method's own. With a model to
+    `start` from, its method and parameters are kept, and `table` must have been read with its
+    encoder (`refit`). `progress` is called with the work done and the total, by methods that know
+    them.
     """
     usual = missing_shares(table)
     mention_few_results(table.problem)

@@ -35,7 +35,7 @@ from dcem.text import percent
 
 @dataclass(frozen=True)
 class Scores:
-    """What a model says of rows; every array is [n].
+    """What a model predicts for rows; every array is [n].
 
     Attributes
     ----------
@@ -45,13 +45,14 @@ class Scores:
         Standard deviation over the networks. Small where they agree, which proves little: networks
         can agree where nobody was tested.
     distance
-        To the nearest cluster of tested people, in units that 99 % of the tested keep; above 1 a
-        row is unlike anybody tested.
+        Distance to the nearest cluster of tested people, scaled so that 99 % of the tested are
+        below 1; above 1, a row is unlike anybody tested.
     testing_probability
-        Of people like this, averaged over the groups; NaN if the method has no model of testing.
+        Probability that people like this are tested, averaged over the groups; NaN if the method
+        has no model of testing.
     like_tested
-        Whether the score rests on people who were tested: a distance of at most 1, and a testing
-        probability that is not under 1 %.
+        Whether people like this were tested: a distance of at most 1, and a testing probability
+        of at least 1 %.
     """
 
     score: np.ndarray
@@ -90,24 +91,24 @@ class TableModel:
     estimator
         The fitted method.
     encoder
-        From raw columns to its features.
+        Turns raw columns into features.
     roles
-        The roles of the table it was fitted to.
+        The roles of the table that the model was fitted to.
     source
-        That table.
+        The table that the model was fitted to.
     started_from
-        The table of the model that it started from, or None.
+        The table of the model that this one started from, or None.
     missing
-        Share of its rows in which each raw column was empty, to the next twentieth.
+        Share of rows in which each raw column was empty, to the nearest twentieth.
     why
-        Why this method was taken, as a clause; empty where somebody chose it.
+        Why this method was chosen, as a clause; empty if the user named it.
     effects, testing_effects
-        What the columns do to the score, and to who is tested, for the card (`explained`).
+        Effects of the columns on the score and on who is tested, for the card (`explained`).
     baseline
-        What it remembers of its table, to be compared with later ones (`explained`).
+        Summary of the table, to be compared with later tables (`explained`).
     ends, bounds, coverage
-        What gives a person's risk limits, if that was learnt (`dcem.scoring.bounds`), and what
-        the card says of it.
+        The model of the limits of a person's risk, if it was learnt (`dcem.scoring.bounds`), and
+        what the card says about it.
     """
 
     estimator: SelectiveClassifier
@@ -217,11 +218,11 @@ class TableModel:
         )
 
     def explained(self, table: UserTable, random_state: int = 0) -> TableModel:
-        """The same model, with what drives its score and testing, and what it remembers.
+        """The same model, with the effects of the columns and a summary of its table.
 
-        The score is that of the model as it is. Who is tested, and what tests show, is modelled
-        here, each half of the people by the other; nothing where nobody recorded it. Of a long
-        table people are drawn.
+        Effects on the score are those of the model itself. Who is tested, and what tests show, is
+        modelled here, each half of the people from the other half. Without a record of testing,
+        the model is returned unchanged. From a long table, people are drawn at random.
         """
         estimator = self.estimator
         if table.problem.positives_only:
@@ -249,7 +250,7 @@ class TableModel:
 
     @property
     def members(self) -> int:
-        """How many models vote on a score."""
+        """Number of models that are averaged to a score."""
         gap = np.full((1, len(self.encoder.feature_names)), np.nan)
         return len(self.estimator.members(gap, self.estimator.standardized(gap)))
 

@@ -69,7 +69,7 @@ RAISED = 1.5  # times what it would be if groups had no minimum: from here on th
 
 @dataclass(frozen=True, eq=False)
 class NextTests:
-    """Probabilities of being tested next, and what was left unused in making them.
+    """Probabilities of being tested next, and what could not be considered.
 
     Attributes
     ----------
@@ -83,11 +83,11 @@ class NextTests:
         Untested people and expected tests per group; NaN where a count of the group is withheld
         (`dcem.table.disclosure`), in this file or in the card of the model.
     untested
-        How many rows that are of all groups, as everybody may see it.
+        Number of untested rows in all groups; hidden if it would reveal a small count.
     rows
         Rows of the file, tested ones included.
     notes
-        What could not be taken into account, and why.
+        What could not be considered, and why.
     person
         Codes of the people behind the rows of `table`; every row its own where no identifier is
         known.
@@ -116,8 +116,8 @@ def next_tests(
     """Probabilities of being tested next for the untested rows of a file.
 
     Label, tested and group are found by the names they had when the model was fitted. Without
-    label and tested, everybody counts as untested; without the group, disparity cannot count. If
-    the budget is as large as the number of untested rows, all have a probability of 1.
+    label and tested, everybody counts as untested; without the group, disparity is not considered.
+    If the budget is at least the number of untested rows, all have a probability of 1.
     """
     if model.roles.positives_only:
         raise InputError(

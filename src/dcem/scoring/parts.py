@@ -33,7 +33,7 @@ def predict_folder(
     address: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Predicted:
-    """Score every row of a folder of Parquet files; the result is such a folder too.
+    """Score every row of a folder of Parquet files; the result is also a folder of Parquet files.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def predict_folder(
     backend
         "local", or "ray": files are scored by the workers of a cluster, one per core.
     address
-        Of the cluster; None starts one here.
+        Address of the cluster; None starts one on this machine.
     progress
         Called with the number of rows scored so far.
     """

@@ -40,21 +40,21 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Predicted:
-    """What became of a file.
+    """The result of scoring a file.
 
     Attributes
     ----------
     rows
         Rows scored.
     unlike_tested
-        Those of them that are unlike anybody tested.
+        Rows that are unlike anybody tested.
     notes
-        Columns that do not look as they did in training: their scores rest on less than they seem;
-        and rows that could not be scored, if there are any.
+        Columns that do not look as they did in training, so that scores use less information than
+        it seems; and rows that could not be scored, if there are any.
     unscored
-        Rows whose score is empty, since it would not be a number.
+        Rows without a score, because it would not be a number.
     decisions
-        What the rule came to, if one was given.
+        The result of the rule, if one was given.
     """
 
     rows: int
@@ -80,14 +80,14 @@ def predict_file(
     Parameters
     ----------
     keep
-        Columns to carry over. None: the person's identifier, if the model knows one and the file
-        has it; otherwise `row`, the position in the file from 0.
+        Columns to copy. None: the person's identifier, if the model and the file have one;
+        otherwise `row`, the position in the file from 0.
     query
-        SQL, if the file is a database; or the name of a sheet of a workbook.
+        SQL query, for a database; name of the sheet, for a workbook.
     rule
         Whom to act on: adds the column `flagged`, and counts by group where the file has it.
     bounds
-        A strength of what is unmeasured, for models fitted with bounds: adds `risk_low`,
+        Strength of an unmeasured cause, for models fitted with bounds: adds `risk_low`,
         `risk_high` and `outcome_set`, and with a rule `decision`, which may be "cannot say".
     progress
         Called with the number of rows written so far.
@@ -234,9 +234,9 @@ def score_batches(
     batches
         Arrow record batches or tables, pandas or polars frames, each with the columns of the model.
     keep
-        Columns to carry over; without any, `row` counts the rows of this call from 0.
+        Columns to copy; without any, `row` counts the rows of this call from 0.
     threads
-        Batches that are scored at a time; None is one per core.
+        Batches that are scored at the same time; None is one per core.
     bounds
         As for `predict_file`.
 
