@@ -346,7 +346,7 @@ SECTIONS: tuple[tuple[str, str, Callable[[Audit], Iterator[doc.Block]]], ...] = 
     ("testing", "Who is tested", testing_section),
     ("deciders", "How much depends on who decides", deciders),
     ("prevalence", "How common is the outcome?", prevalence_section),
-    ("sensitivity", "What could overturn it?", sensitivity),
+    ("sensitivity", "What could overturn these results?", sensitivity),
     ("bounds", bounds.HEADING, bounds.of_audit),
     ("methods", "Which methods are defensible here?", lambda audit: advice(audit.methods)),
     ("yields", "How often tests are positive", yields_section),

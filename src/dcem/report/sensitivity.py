@@ -40,8 +40,8 @@ def sensitivity(audit: Audit) -> Iterator[doc.Block]:
         ("about", "conclusion", "breaks down at", "its interval at"),
         rows,
         words=(1,),
-        note="Partial R²: the share of the variation in group and in testing, left by the "
-        "features, that an unmeasured cause would have to explain. Odds ratio: between the odds of "
+        note="Partial R²: of the variation in group and in testing that the features leave open, "
+        "the share that an unmeasured cause would have to explain. Odds ratio: between the odds of "
         "the outcome of untested and of tested people with the same features; every row may have "
         "its own, up to this one or its inverse, chosen to overturn the conclusion."
         + " Where a prevalence is known, it is relative to the odds that give it."
