@@ -178,7 +178,7 @@ def test_cancel_two_tabs_a_closed_one_the_back_button_and_a_killed_worker(app, t
     assert len(app.runs()) == 1
     third.get_by_role("button", name="Start the comparison").click()
     run = wait_for(lambda: next((one for one in app.runs() if one.state == "running"), None))
-    wait_for(lambda: "label contraband_found" in run.log)  # the first line, from dcem.toml
+    wait_for(lambda: "label = contraband_found" in run.log)  # the first line, from dcem.toml
     os.kill(int((run.folder / "process").read_text()), signal.SIGKILL)
     third.wait_for_selector("text=stopped from outside", timeout=WAIT)
     assert "label = contraband_found" in third.get_by_role("alert").inner_text()
