@@ -317,7 +317,7 @@ def limits(comparison: TableComparison) -> tuple[str, ...]:
             "change the numbers and can change the order."
         )
     found.append(
-        "Not that a small gap means fairness: it compares ranking only, and says nothing about "
-        "what the label leaves out."
+        "Not that a small gap is fairness: it compares ranking, and ignores what the label leaves "
+        "out."
     )
     return tuple(found)
