@@ -29,6 +29,13 @@ def test_a_hole_is_seen(hole) -> None:
 
 def test_a_group_that_the_sample_lost_is_said_to_be_so() -> None:
     assert first_look(problem(20_000, hole=False, rare=0.01)).too_few == ("a",)
+    draw, n = np.random.default_rng(0), 12_000  # rows enough, and too few people
+    y = np.where(draw.random(n) < 0.5, draw.integers(0, 2, n), np.nan)
+    group = np.where(np.arange(n) < 600, "a", "b")
+    some = SelectiveLabels.from_arrays(
+        draw.normal(size=(n, 2)), y, group=group, id=np.arange(n) // 10
+    )
+    assert first_look(some).too_few == ("a",)
 
 
 def test_nothing_to_look_at() -> None:

@@ -155,6 +155,41 @@ def test_two_columns_that_together_say_who_was_tested(stops, draw):
     np.testing.assert_array_equal(tested, stops["search_conducted"])
 
 
+@pytest.mark.parametrize("column", ["contraband_found", "search_conducted"])
+@pytest.mark.parametrize("odd", ["Yes", "YES "])
+def test_a_cell_in_another_spelling_hides_neither_label_nor_decision(stops, column, odd):
+    words = {"TRUE": "yes", "FALSE": "no", True: "yes", False: "no"}
+    frame = stops.assign(
+        **{name: stops[name].map(words) for name in stops if stops[name].isin(words).any()}
+    )
+    frame.loc[frame[column].eq("yes").idxmax(), column] = odd
+    roles = propose_roles(frame).roles
+    assert (roles["label"], roles["tested"]) == ("contraband_found", ["search_conducted"])
+    found = frame[["search_conducted", "contraband_found"]].rename(
+        columns={"contraband_found": "y"}
+    )
+    found["y"] = found["y"].fillna("no")  # for "nobody looked"
+    assert propose_roles(found).roles == {"label": "y", "tested": ["search_conducted"]}
+
+
+@pytest.mark.parametrize("empty", [None, "left alone"])
+def test_the_decision_is_found_beside_a_label_that_is_given(stops, empty):
+    levels = pd.Series(["alpha", "beta", "gamma"] * (N // 3)).where(
+        stops["search_conducted"], empty
+    )
+    frame = stops[["subject_age", "search_conducted"]].assign(seen=levels)
+    given = {"label": "seen", "positive": ["alpha"], "untested_value": [empty] if empty else []}
+    assert propose_roles(frame, **given).roles["tested"] == ["search_conducted"]
+
+
+def test_positives_alone_in_two_spellings(draw):
+    y = pd.Series(draw.choice(["yes", "Yes"], N)).where(draw.random(N) < 0.2)
+    assert propose_roles(pd.DataFrame({"x": draw.normal(size=N), "y": y})).roles == {
+        "label": "y",
+        "positives_only": True,
+    }
+
+
 def test_zeros_that_mean_nobody_looked(draw):
     tested = draw.random(N) < 0.4
     frame = pd.DataFrame(

@@ -107,7 +107,9 @@ def _show_overlap(look: FirstLook, console: Any, say: Callable[[str], str]) -> N
                 "others was tested."
             )
             whose = escape(group(name))
-            console.print(f"[yellow]overlap, {whose}:[/yellow] {escape(say(what))}")
+            console.print(
+                f"[yellow]overlap among these rows, {whose}:[/yellow] {escape(say(what))}"
+            )
     asked = [one for name, one in look.overlap.items() if name not in look.too_few]
     if all(one.complete for one in asked):
         seen = (

@@ -16,6 +16,7 @@ from dcem.estimation.folds import person_folds, within_budget
 from dcem.estimation.influence import FEWEST_PEOPLE
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.results import Overlap
+from dcem.table.disclosure import people_of
 from dcem.table.labels import SelectiveLabels
 
 ROWS = 4000
@@ -51,7 +52,8 @@ def first_look(problem: SelectiveLabels) -> FirstLook:
 
 def _too_few(problem: SelectiveLabels, some: SelectiveLabels) -> tuple[str, ...]:
     here, there = (
-        np.bincount(one.group[one.tested], minlength=one.n_groups) for one in (problem, some)
+        people_of(one.group[one.tested], one.person[one.tested], one.n_groups)
+        for one in (problem, some)
     )
     few = (there < FEWEST_PEOPLE) & (here >= FEWEST_PEOPLE)
     return tuple(problem.group_names[code] for code in np.flatnonzero(few))

@@ -157,8 +157,9 @@ class NamedColumn:
         return self.text.codes >= 0
 
     def is_yes_no(self) -> bool:
-        """Whether its two values say yes and no."""
-        return len(self.text.values) == 2 and outcome.decided(self.text.values) is not None
+        """Whether its values say yes and no, in whatever spelling, and nothing else."""
+        said = outcome.decided(self.text.values)
+        return said is not None and len(set(said)) == 2
 
     def says_yes(self) -> np.ndarray:
         """Rows [n] of a yes-or-no column that say yes."""
@@ -186,17 +187,26 @@ class Candidate:
 
     def is_one_value(self) -> bool:
         """Whether it marks those who were found positive, and nobody else."""
-        return len(self.column.text.values) == 1
+        said = values.yes_or_no(self.column.text.values)
+        return said is not None and bool(said.all())
 
 
-def label_candidates(seen: Sequence[NamedColumn]) -> Iterator[Candidate]:
-    """Columns with few values that may be the label, rated by name, gaps and testing."""
+def label_candidates(
+    seen: Sequence[NamedColumn], label: str | None = None, untested: Sequence[str] = ()
+) -> Iterator[Candidate]:
+    """Columns with few values that may be the label, rated by name, gaps and testing.
+
+    A `label` that is given is the only one, whatever it looks like; `untested` are its values that
+    are given to mean so.
+    """
     yes_no = [c for c in seen if c.is_yes_no()]
-    for column in seen:
+    for column in seen if label is None else [c for c in seen if c.name == label]:
         least = 0 if column.missing > 0 else 1  # a mark and blanks, or several values
-        if not least < len(column.text.values) <= FEW_VALUES or column.is_sensitive():
+        likely = least < len(column.text.values) <= FEW_VALUES and not column.is_sensitive()
+        if label is None and not likely:
             continue
-        found = _as_label(column, _value_where_not(column, yes_no))
+        in_place = untested or _value_where_not(column, yes_no)
+        found = _as_label(column, in_place, given=label is not None)
         if found is None:
             continue
         if TESTED.search(column.words) and not RESULT.search(column.words):
@@ -205,29 +215,31 @@ def label_candidates(seen: Sequence[NamedColumn]) -> Iterator[Candidate]:
         yield found
 
 
-def _value_where_not(column: NamedColumn, yes_no: Sequence[NamedColumn]) -> str | None:
+def _value_where_not(column: NamedColumn, yes_no: Sequence[NamedColumn]) -> Sequence[str]:
     """The value that stands exactly where a decision says no, in whatever language, if there is."""
-    if len(column.text.values) < 3:
-        return None
+    if len(column.text.values) < 3 or column.is_yes_no():
+        return ()
     for decision in yes_no:
         if decision.missing or not TESTED.search(decision.words):
             continue
         off = ~decision.says_yes()
         for code, value in enumerate(column.text.values):
             if np.mean((column.text.codes == code) == off) >= ENOUGH:
-                return value
-    return None
+                return (value,)
+    return ()
 
 
-def _as_label(column: NamedColumn, in_place: str | None = None) -> Candidate | None:
-    """The column as a label, rated by its name and its values; one may stand for no test."""
+def _as_label(column: NamedColumn, in_place: Sequence[str], *, given: bool) -> Candidate | None:
+    """The column as a label, rated by its name and its values; some may stand for no test."""
     untested = tuple(
         v
         for v in column.text.values
-        if v == in_place or v.casefold() in outcome.NOT_DONE | outcome.NULL
+        if v in in_place or v.casefold() in outcome.NOT_DONE | outcome.NULL
     )
     results = [v for v in column.text.values if v not in untested]
-    looked = column.text.take(np.array([v not in untested for v in column.text.values]), False)
+    looked = column.text.take(
+        np.array([v not in untested for v in column.text.values], bool), False
+    )
     score, whys = 0.0, []
     if LABEL.search(column.words):
         score, whys = 3.0, ["The name suggests an outcome"]
@@ -235,9 +247,10 @@ def _as_label(column: NamedColumn, in_place: str | None = None) -> Candidate | N
         score, whys = 2.0, ["The name suggests a result"]
     doubts: list[str] = []
     positive: tuple[str, ...] = ()
-    if values.yes_or_no(results) is None:
+    said = values.yes_or_no(results)
+    if said is None:
         bad = [v for v in results if BAD.search(v.casefold()) and not GOOD.search(v.casefold())]
-        if 0 < len(bad) < len(results):
+        if 0 < len(bad) < len(results) <= FEW_VALUES:
             positive = tuple(bad)
             rest = [v for v in results if v not in bad]
             doubts.append(
@@ -251,9 +264,9 @@ def _as_label(column: NamedColumn, in_place: str | None = None) -> Candidate | N
                 f"It is unclear which of {quoted(results)} in {column.name!r} means yes; "
                 f"{positive[0]!r} was chosen because it is rarer."
             )
-        else:
+        elif not given:
             return None
-    elif len(results) != 2 and not (score and len(results) == 1 and _says_yes(results[0])):
+    elif len(set(said)) != 2 and not (score and said.all() and column.missing) and not given:
         return None
     empty = 1 - float(looked.mean())
     if 0.01 < empty < 1:
@@ -262,10 +275,6 @@ def _as_label(column: NamedColumn, in_place: str | None = None) -> Candidate | N
     if score:
         whys.append(f"values {quoted(results)}")
     return Candidate(column, score, positive, untested, looked, whys, doubts)
-
-
-def _says_yes(value: str) -> bool:
-    return bool(values.yes_no([value])[0] == 1)
 
 
 def _pair(candidate: Candidate, yes_no: Sequence[NamedColumn]) -> None:

@@ -265,12 +265,9 @@ def _propose_group(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Sug
 
 def _propose_outcome(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Suggestions:
     """Label and tested together: each is the better recognised by the other."""
-    rated = sorted(label_candidates(seen), key=lambda c: -c.score)
-    if "label" in known:
-        rated = [c for c in rated if c.column.name == known["label"]]
-        if not rated:
-            return
-    elif not rated or rated[0].score < 2:
+    given = known.get("label"), known.get("untested_value", ())
+    rated = sorted(label_candidates(seen, *given), key=lambda c: -c.score)
+    if "label" not in known and (not rated or rated[0].score < 2):
         yield _no_label(seen, [c.column for c in rated if c.score > 0])
         return
     best = rated[0]
@@ -286,8 +283,7 @@ def _propose_outcome(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> S
         yield Suggestion("positive", value, "It sounds like a positive result.")
     for value in best.untested:
         yield Suggestion("untested_value", value, f"{value!r} suggests that nobody tested.")
-    if "positive" not in known:
-        yield from best.doubts
+    yield from best.doubts[bool(best.positive) and "positive" in known :]  # the first is of these
     if rivals := [c.column for c in rated[1:] if c.score >= 2]:
         yield f"The label could also be {_names(rivals)}."
     if best.looked.all() and not (best.tested or found_only) and "tested" not in known:
