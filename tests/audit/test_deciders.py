@@ -100,7 +100,7 @@ def test_deciders_who_are_compared_are_not_said_to_be_beyond_comparison():
     found = audited(SelectiveLabels.from_arrays(problem.X, problem.y_obs, decider=who))
     told = {finding.key: finding.headline for finding in found.findings}
     assert found.deciders.compared is not None
-    assert told["deciders-unknown"] == "How deciders differ bounds nothing here"
+    assert told["deciders-unknown"] == "Differences between deciders give no bounds here"
 
 
 def test_without_deciders_nothing_is_said(audit):

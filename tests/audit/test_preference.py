@@ -95,7 +95,7 @@ def test_a_column_that_drives_testing_alone(audit) -> None:
 
 def test_a_lender_reads_it_in_its_own_words(audit) -> None:
     page = to_markdown(audit_document(audit), "credit")
-    assert "Those at lower risk are the ones approved" in page
+    assert "Approval prefers applicants at lower risk" in page
     assert "loans to group b default less often" in page
     assert "stricter bar" in page
     assert "untested" not in page

@@ -39,9 +39,10 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
     verdict = "contradicted" if against else "not contradicted"
     held = f"Compared with a known prevalence: {verdict}. "
     refuted = _refuted(audit)
-    by_deciders = "What deciders find contradicts it, or chance does not say who decides. "
+    by_deciders = "What deciders find contradicts it, or people do not reach them as if at random. "
     yield Assumption(
-        "Features and group explain who was tested: nothing unrecorded drives testing and outcome",
+        "Features and group explain who was tested: nothing unrecorded affects both testing and "
+        "outcome",
         "tested" if asked else "untestable",
         "serious" if against or refuted else "fine" if asked else "caution",
         held * bool(asked)
@@ -65,8 +66,9 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
             PREVALENCE_ASSUMPTION.removesuffix("."),
             "untestable",
             "caution",
-            "Nothing in the table can show it: a rate of other people or of another outcome, or "
-            "odds that differ by more in some than in others, would not be noticed.",
+            "The table cannot show it: a rate that refers to other people or to another outcome "
+            "would not be noticed, nor would odds that differ more for some people than for "
+            "others.",
         )
     every = audit.overlap.get(EVERYBODY)
     groups = [o.group for o in audit.overlap.values() if not o.complete and o.group != EVERYBODY]
@@ -112,12 +114,12 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
     yield Assumption(
         TEST_ASSUMPTION.removesuffix(".")
         if stated
-        else "A test tells the truth, in every group alike",
+        else "Test results are the truth, in every group",
         "untestable",
         "caution",
         (f"Stated: {stated}. " if stated else "")
-        + "Nothing in the table can show it. Where a test reads differently between groups, its "
-        "errors look like differences in the outcome.",
+        + "The table cannot show it. If a test errs more in one group than in another, its errors "
+        "look like differences in the outcome.",
     )
     late = ", ".join(audit.suspicious)
     yield Assumption(
@@ -126,8 +128,9 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
         "caution" if late else "note",
         f"Doubtful: {late}."
         if late
-        else "No column gives itself away. A consequence of the result that is only weakly tied "
-        "to testing would not: only somebody who knows when each column is written can tell.",
+        else "No column looks suspicious. But a consequence of the result that is only weakly "
+        "related to testing would not be noticed: only somebody who knows when each column is "
+        "recorded can tell.",
     )
     given = "one per row" not in audit.configuration.get("people", "")
     yield Assumption(
@@ -136,8 +139,8 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
         "fine" if given else "note",
         "A person's rows were kept together."
         if given
-        else "Every row was taken for a person of its own. If people have several rows, name the "
-        "id column; intervals are too narrow otherwise.",
+        else "Each row was treated as a different person. If people have several rows, name the id "
+        "column; otherwise intervals are too narrow.",
     )
 
 
@@ -163,14 +166,14 @@ def _by_decider(audit: Audit) -> tuple[str, str]:
         return "not here", audit.deciders.reason
     keys = {finding.key for finding in audit.findings}
     if "deciders-refuted" in keys:
-        return "not here", "who decides has to do with the outcome"
+        return "not here", "who decides is related to the outcome"
     if "deciders-differ" not in keys:
-        return "not here", "deciders hardly differ, and tell little"
-    condition = "right if, at equal features, who decides has nothing to do with the outcome"
+        return "not here", "deciders hardly differ, so little can be learnt from them"
+    condition = "right if, at equal features, who decides is unrelated to the outcome"
     if keys & {"deciders-mix", "deciders-not-monotone"}:
         return (
             "with care",
-            f"{condition}; deciders get different people, or differ in who is tested",
+            f"{condition}; deciders see different people, or differ in who is tested",
         )
     return "defensible", f"{condition}; features need not explain testing"
 
@@ -181,8 +184,8 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
         return "not here", "nobody was tested"
     if audit.extent == "everybody":
         if kind in ("imputed", "tested", "grouped", "mixed"):
-            return "with care", "right if everybody was really tested, which the table cannot tell"
-        return "not here", "everybody was tested: there is nothing to correct"
+            return "with care", "right if everybody was really tested, which the table cannot show"
+        return "not here", "everybody was tested, so there is nothing to correct"
     if kind in ("comparison", "found"):
         return "not here", caution
     if kind == "instrument":
@@ -216,7 +219,7 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
     extrapolates = f"; it extrapolates where hardly anybody was tested{noted}" if lost else but
     best = "with care" if lost or caution or refuted or scarce else "defensible"
     if kind == "weighted" and lost:
-        return "not here", "no overlap: a few rows would carry all weight"
+        return "not here", "no overlap: a few rows would carry all the weight"
     if kind == "weighted" and (overlap.thin or not overlap.complete):
         return "with care", f"thin overlap: the weights rest on few people{but}"
     if kind == "latent":
@@ -235,4 +238,4 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
         return best, f"{default}right if features explain testing{extrapolates}"
     if kind == "mixed":
         return best, f"{default}it weighs models of several kinds by held-out tests{but}"
-    return best, f"tested and untested people overlap, if features explain testing{but}"
+    return best, f"right if features explain testing: tested and untested people overlap{but}"

@@ -44,7 +44,7 @@ def about_bounds(audit: Audit) -> Iterator[Finding]:
                 "note",
                 "sensitivity",
                 "For whom a decision holds cannot be determined",
-                f"A strength of the unmeasured was stated, but {why}.",
+                f"A strength of what is unmeasured was stated, but {why}.",
                 reason=why,
             )
         return
@@ -62,10 +62,10 @@ def about_bounds(audit: Audit) -> Iterator[Finding]:
         "caution" if unsure > MOST else "note",
         "sensitivity",
         f"Whether to act at a risk of {percent(found.cut)} is certain for {percent(act + leave)} "
-        f"of people if the unmeasured is no stronger than {found.stated:g}",
+        f"of people if nothing unmeasured is stronger than {found.stated:g}",
         f"For {percent(act)} the risk lies above and for {percent(leave)} below, even if the odds "
         f"of untested people differ from {starting_odds(found.known)} by that factor, up or down; "
-        f"of {percent(unsure)} one cannot say.{scale}",
+        f"for {percent(unsure)} one cannot say.{scale}",
         **stated,
         act=act,
         leave=leave,
@@ -86,10 +86,11 @@ def about_bounds(audit: Audit) -> Iterator[Finding]:
             "bounds-unequal",
             "caution",
             "sensitivity",
-            f"One cannot say more often in group {more} than in group {less}",
-            f"At a risk of {percent(found.cut)} and a strength of {found.stated:g}: "
-            f"{percent(shares[more])} of group {more}, {percent(shares[less])} of group {less}. A "
-            "rule that acts only where it is certain would leave out the first more often.",
+            f"More decisions are uncertain in group {more} than in group {less}",
+            f"At a risk of {percent(found.cut)} and a strength of {found.stated:g}, one cannot say "
+            f"for {percent(shares[more])} of group {more} and {percent(shares[less])} of group "
+            f"{less}. A rule that acts only where it is certain would leave out group {more} more "
+            "often.",
             (more, less),
             **stated,
             shares={name: shares[name] for name in (more, less)},

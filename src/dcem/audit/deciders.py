@@ -50,7 +50,7 @@ def audit_deciders(
     problem, people, nuisances = evaluator.problem, evaluator.people, evaluator.nuisances
     compared = compare_deciders(problem, people, nuisances.testing, nuisances.outcome)
     if compared is None:
-        return Deciders(f"fewer than two deciders have decided on {FEWEST_PEOPLE} people or more")
+        return Deciders(f"fewer than two deciders have decided on at least {FEWEST_PEOPLE} people")
     instrument = fit_instrument(problem, evaluator.fold, nuisances.testing, rng, **models)
     if instrument is None:
         return Deciders("too few people for bounds by decider", compared)
@@ -91,7 +91,7 @@ def _beyond_bounds(evaluator: Evaluator, instrument: Instrument) -> tuple[Estima
     people = evaluator.people
     rests = evaluator.problem.known_prevalence  # then the estimate does on that
     if evaluator.lacking("dr") or not evaluator.overlap.complete or rests:
-        return Estimate(nan, reason="what holds for everybody is not estimable"), nan
+        return Estimate(nan, reason="the prevalence of everybody is not estimable"), nan
     found = evaluator.prevalence_of("dr", np.ones(len(evaluator.problem), bool))
     ends = [people.mean(instrument.least) - found, found - people.mean(instrument.most)]
     worst = max(ends, key=lambda one: one.value)
@@ -142,7 +142,7 @@ def about_deciders(audit: Audit) -> Iterator[Finding]:
         text = f"{capitalised(found.reason)}."
         headline = "Deciders cannot be compared"
         if found.compared is not None:  # they are, in how often they test
-            headline = "How deciders differ bounds nothing here"
+            headline = "Differences between deciders give no bounds here"
         yield audit_finding("deciders-unknown", "note", ABOUT, headline, text, reason=found.reason)
     if found.compared is not None:
         yield from _deciders_differ(audit, found.compared)
@@ -164,19 +164,19 @@ def _deviation(e: Estimate) -> str:
 
 def _deciders_differ(audit: Audit, found: Compared) -> Iterator[Finding]:
     yield _unequal_testing(audit, found)
-    share = f"{percent(found.mix_share, 1)} of the variance of the risk that features predict lies"
+    share = f"{percent(found.mix_share, 1)} of the variance in the predicted risk lies"
     mixed = found.mix.p_value < CLEAR_P and found.mix_share >= MIXED
     if mixed:
-        key, severity, headline = "deciders-mix", "caution", "Deciders get different people"
+        key, severity, headline = "deciders-mix", "caution", "Deciders see different people"
         text = (
-            f"{share} between deciders, more than chance makes ({p_value(found.mix.p_value)}). "
-            "What is said of deciders is said at equal features; if people differ in what the "
-            "table shows, they may in what it does not."
+            f"{share} between deciders, more than by chance ({p_value(found.mix.p_value)}). "
+            "Deciders are compared at equal features; but if their people differ in what the table "
+            "shows, they may also differ in what it does not."
         )
     else:
         key, severity = "deciders-comparable", "fine"
-        headline = "Deciders get people of about the same risk, as far as features tell"
-        text = f"{share} between deciders. That says nothing of what the table does not show."
+        headline = "Deciders see people of about the same risk, as far as the features show"
+        text = f"{share} between deciders. That says nothing about what the table does not show."
     values = {"share": found.mix_share, "p_value": found.mix.p_value}
     yield audit_finding(key, severity, ABOUT, headline, text, **values)
     equal = found.at_equal_rates
@@ -186,9 +186,9 @@ def _deciders_differ(audit: Audit, found: Compared) -> Iterator[Finding]:
             "deciders-find-unequally",
             "caution",
             ABOUT,
-            "Deciders with equal rates of testing do not find equally much",
-            f"Of what they find per person, sampling noise removed: {_deviation(equal.deviation)}. "
-            "Some choose better, or see other people.",
+            "Deciders with equal testing rates differ in how much they find",
+            "What they find per person, with sampling noise removed, has "
+            f"{_deviation(equal.deviation)}. Some choose better, or see different people.",
             deviation=equal.deviation,
             p_value=equal.p_value,
         )
@@ -202,10 +202,10 @@ def _deciders_differ(audit: Audit, found: Compared) -> Iterator[Finding]:
             "deciders-order",
             "caution",
             ABOUT,
-            f"Strict or lenient depends on whom: {listed(list(turned))} against the others",
-            "Deciders by whom the others are tested equally often differ, sampling noise removed, "
-            f"in how often these are tested. {each_named(turned, _deviation)}. There is no one "
-            "order from strict to lenient.",
+            f"Which deciders are strict differs between {listed(list(turned))} and the others",
+            "Among deciders with equal testing rates for the others, testing rates for these "
+            f"people vary, with sampling noise removed. {each_named(turned, _deviation)}. There is "
+            "no single order from strict to lenient.",
             [name for name in turned if name in {item.group for item in audit.counts}],
             parts=turned,
         )
@@ -229,13 +229,16 @@ def _unequal_testing(audit: Audit, found: Compared) -> Finding:
         if shown < found.number:
             whom = f"Of the {shown} with at least {THRESHOLD} people on every side, from"
         ends = (
-            f" {whom} the lowest to the highest, each drawn in by as much as it is noise: "
-            f"{points(least)} to {points(most)} against what the features predict."
+            f" {whom} the lowest to the highest, each shrunk according to its noise: "
+            f"{points(least)} to {points(most)} points relative to what the features predict."
         )
-    text = f"{found.number} deciders, sampling noise removed: {_deviation(deviation)}.{ends}{lost}"
+    text = (
+        f"{found.number} deciders; with sampling noise removed, "
+        f"{_deviation(deviation)}.{ends}{lost}"
+    )
     if not clear:
         text = (
-            f"{found.number} deciders, no more spread than chance makes ({p_value(p)}); up to "
+            f"{found.number} deciders, no more spread than by chance ({p_value(p)}); up to "
             f"{_points(deviation.high)} percentage points (standard deviation) could have gone "
             f"unnoticed.{lost}"
         )
@@ -268,9 +271,9 @@ def _instrument(audit: Audit, found: Deciders) -> Iterator[Finding]:
             "deciders-refuted",
             "serious",
             ABOUT,
-            f"Who decides has to do with the outcome{where}, at equal features",
-            "Some deciders find more positives than the negatives of others leave room for "
-            f"({p_value(p)}). Ends by decider do not hold here.",
+            f"Who decides is related to the outcome{where}, at equal features",
+            "Some deciders find more positives than is possible given the negatives that others "
+            f"find ({p_value(p)}). Bounds by decider do not hold here.",
             groups,
             p_value=p,
             checks=crossed,
@@ -284,11 +287,12 @@ def _instrument(audit: Audit, found: Deciders) -> Iterator[Finding]:
             "deciders-not-monotone",
             "caution",
             ABOUT,
-            "With some deciders there are more tests on the whole, and fewer people of a kind "
+            "With some deciders more people are tested overall, but fewer people of some kind are "
             f"{kinds}",
-            "Either chance does not say who decides at equal features, and people of higher risk "
-            "go to some deciders in ways that the table does not show, or they do not go down one "
-            f"common list ({p_value(p)}). The bounds by decider need the first alone.",
+            "Either people do not reach deciders as if at random at equal features (those at "
+            "higher risk go to some deciders in ways that the table does not show), or deciders do "
+            f"not share one order of whom to test first ({p_value(p)}). The bounds by decider hold "
+            "in the second case, too.",
             p_value=p,
             checks=falls,
         )
@@ -304,9 +308,9 @@ def _instrument(audit: Audit, found: Deciders) -> Iterator[Finding]:
         "decider-bounds",
         "note",
         "prevalence",
-        f"From who decides alone: between {low} and {high} of all people have the outcome",
-        f"{capitalised(between)}, if chance says who decides at equal features. Features need not "
-        "explain who is tested.",
+        f"From deciders alone: between {low} and {high} of all people have the outcome",
+        f"{capitalised(between)}, if at equal features people reach deciders as if at random. "
+        "Features need not explain who is tested.",
         bounds=every,
     )
     if beyond and found.p_value < CLEAR_P and beyond.value >= audit.least_difference:
@@ -315,9 +319,10 @@ def _instrument(audit: Audit, found: Deciders) -> Iterator[Finding]:
             "features-refuted",
             "serious",
             "prevalence",
-            "Features do not explain who is tested, or chance does not say who decides",
+            "Features do not explain who is tested, or people do not reach deciders as if at "
+            "random",
             f"The estimate that rests on the features, {percent(robust.value)}, lies "
-            f"{_points(beyond.value)} percentage points beyond what deciders allow, {between}; "
+            f"{_points(beyond.value)} percentage points outside the bounds by decider, {between}; "
             f"{p_value(found.p_value)}.",
             bounds=every,
             beyond=beyond,

@@ -54,9 +54,9 @@ def _leak(audit: Audit) -> Iterator[Finding]:
             "serious",
             "features",
             f"{listed(list(audit.suspicious))} may have been recorded after the decision to test",
-            f"{each_named(audit.suspicious)}. A column that follows the decision hides disparities "
-            "and overstates every model. While it is in, nothing below can be trusted: leave it "
-            "out if so.",
+            f"{each_named(audit.suspicious)}. A column recorded after the decision hides "
+            "disparities and makes every model look too good. While such a column is included, "
+            "nothing below can be trusted.",
             columns=dict(audit.suspicious),
         )
 
@@ -78,7 +78,7 @@ def _extent(audit: Audit) -> Iterator[Finding]:
             "testing",
             "Everybody counts as tested",
             "No label is missing. If untested people were recorded as negative, that is the bias "
-            "itself, and nothing below shows it: say who was tested, and audit again.",
+            "itself, and nothing below can show it. State who was tested, and audit again.",
         )
     elif 0 <= audit.total.tested < 100:
         yield audit_finding(
@@ -86,7 +86,7 @@ def _extent(audit: Audit) -> Iterator[Finding]:
             "caution",
             "testing",
             "Fewer than 100 tests",
-            "Intervals are wide, and a difference that is not seen may well be there.",
+            "Intervals are wide, and real differences may well go unnoticed.",
         )
     if not audit.grouped:
         yield audit_finding(
@@ -94,8 +94,8 @@ def _extent(audit: Audit) -> Iterator[Finding]:
             "note",
             "testing",
             "No groups were given",
-            "This audit looks at overlap, prevalence and sensitivity only. Name a group column to "
-            "ask whether groups are tested differently.",
+            "This audit covers only overlap, prevalence and sensitivity. Name a group column to "
+            "check whether groups are tested differently.",
         )
     lost = {
         rate.group: rate.difference.reason
@@ -120,8 +120,8 @@ def _extent(audit: Audit) -> Iterator[Finding]:
             "caution",
             "groups",
             f"The numbers of {_group_names(hidden)} are withheld",
-            "They would give away a count under ten. That may be of people who were not tested: "
-            "nearly everybody may have been. It does not mean that groups are treated alike.",
+            "They would reveal a count under ten, possibly of untested people: nearly everybody "
+            "may have been tested. This does not mean that groups are treated alike.",
             tuple(hidden),
         )
 
@@ -155,9 +155,10 @@ def _testing(audit: Audit) -> Iterator[Finding]:
         strongest = max((min(b.with_group, b.with_testing) for b in found.benchmarks), default=0.0)
         reached = at.with_interval < strongest
         scale = (
-            "A measured column is that strong, so an unmeasured one might be."
+            "A measured column is that strong, so an unmeasured cause might be too."
             if reached
-            else f"No measured column is that strong on both (the strongest: {percent(strongest)})."
+            else "No measured column is that strong for both (the strongest: "
+            f"{percent(strongest)})."
         )
         yield audit_finding(
             "unmeasured-cause",
@@ -165,9 +166,9 @@ def _testing(audit: Audit) -> Iterator[Finding]:
             "testing",
             f"It takes an unmeasured cause of strength {percent(at.value)} to explain the "
             "difference away",
-            f"Something unrecorded that explains {percent(at.value)} of what the features leave "
-            f"open about both belonging to group {found.group} and being tested would account for "
-            f"all of it ({percent(at.with_interval)} for its interval). {scale}",
+            f"It would have to explain {percent(at.value)} of what the features leave unexplained "
+            f"about who is in group {found.group}, and as much about who is tested. With "
+            f"{percent(at.with_interval)}, the interval would include no difference. {scale}",
             (found.group,),
             value=at.value,
             interval=at.with_interval,
@@ -197,16 +198,16 @@ def _disparities(
             key, severity = "small-difference", "note"
             headline = f"A small difference in testing of {who} at equal features"
             text = (
-                f"{rates}. It is beyond chance, but under {percent(audit.least_difference)} of "
-                "people, and not counted as a disparity."
+                f"{rates}. It is more than chance, but less than {percent(audit.least_difference)} "
+                "of people, and is not counted as a disparity."
             )
         elif rate.depends_on_model:
             key, severity = "depends-on-model", "note"
             headline = f"Whether {who} is tested differently depends on the model"
             text = (
-                f"{rates} with all models together. By each kind of model alone: "
-                f"{each_named(rate.each, points_of)}. A difference that one of them does not see "
-                "is not a finding."
+                f"{rates} by all models together. By each kind of model alone: "
+                f"{each_named(rate.each, points_of)}. A difference that one kind of model does not "
+                "see is not a finding."
             )
         else:
             # Near zero the interval of a ratio is of little use, if there is one, and that of the
@@ -240,27 +241,29 @@ def _overlap(audit: Audit) -> Iterator[Finding]:
     every = audit.overlap[EVERYBODY]
     facts = (
         f"{percent(every.reach)} of people are within reach of the tests. Weighted to represent "
-        f"them, their effective sample size is {percent(every.effective_share)} of their number."
+        "these people, the tests have an effective sample size of "
+        f"{percent(every.effective_share)} of their number."
     )
     severity, headline = "fine", "Tested and untested people overlap"
     if every.reason:
         severity, headline = "serious", "The tested do not represent everybody"
         facts += (
-            f" {COUNTED} For people like nobody tested, any score or estimate is {EXTRAPOLATION}."
+            f" {COUNTED} For people unlike anybody tested, any score or estimate is "
+            f"{EXTRAPOLATION}."
         )
     elif not every.complete:
         severity = "serious"
         headline = f"The tested do not represent {percent(1 - every.reach)} of the people"
         facts += (
-            f" {COUNTED} A comparison has a model of its own, and may count a few more or fewer. "
-            "Estimates are about those within reach; for the rest there are limits that "
-            f"assume nothing, and any score is {EXTRAPOLATION}."
+            f" {COUNTED} A comparison fits its own model and may count a few more or fewer. "
+            "Estimates refer to those within reach; for the rest there are limits that assume "
+            f"nothing, and any score is {EXTRAPOLATION}."
         )
     elif every.thin:
         severity, headline = "caution", "Thin overlap of tested and untested people"
         facts += (
-            f" The heaviest hundredth of the tests carries {percent(every.heaviest)} of the "
-            "weight: weighted estimates rest on few people."
+            f" The 1 % of tests with the largest weights carry {percent(every.heaviest)} of the "
+            "total weight: weighted estimates rest on few people."
         )
     yield audit_finding(
         "overlap",
@@ -279,7 +282,7 @@ def _overlap(audit: Audit) -> Iterator[Finding]:
         if not o.complete and name != EVERYBODY
     }
     if bad and not every.reason:
-        headline = f"No estimate for all people of {_group_names(list(bad))}"
+        headline = f"No estimate for everybody in {_group_names(list(bad))}"
         text = f"{each_group(bad)}."
         yield audit_finding(
             "overlap-groups", "caution", "overlap", headline, text, tuple(bad), reasons=bad
@@ -296,11 +299,11 @@ def _models(audit: Audit) -> Iterator[Finding]:
                 "caution",
                 "overlap",
                 "The model of testing is not well calibrated",
-                f"Slope {ratio(slope.value)} (1 is right), mean error "
+                f"Slope {ratio(slope.value)} (ideal: 1), mean error "
                 f"{percent(found.error).removesuffix(' %')} percentage points (by chance alone, "
-                f"{percent(found.error_by_chance).removesuffix(' %')}). What rests on its "
-                "probabilities, the weighted estimates above all, is less sure than the intervals "
-                "say.",
+                f"{percent(found.error_by_chance).removesuffix(' %')}). Numbers that use its "
+                "probabilities, above all the weighted estimates, are less certain than their "
+                "intervals say.",
                 slope=slope,
                 error=found.error,
                 error_by_chance=found.error_by_chance,
@@ -321,8 +324,8 @@ def _models(audit: Audit) -> Iterator[Finding]:
             "model-leaves",
             "caution",
             "overlap",
-            "The models leave something that the features could tell",
-            "Of the variance that each model leaves, other trees still predict: "
+            "The models miss something that the features could predict",
+            "Share of each model's residual variance that trees can still predict: "
             f"{each_named(left, lambda e: percent(e.value))}. Differences at equal features and "
             f"estimates for {audit.whom} may be off by more than their intervals.",
             shares=left,
@@ -341,11 +344,11 @@ def _features(audit: Audit) -> Iterator[Finding]:
             "one-driver",
             "caution",
             "features",
-            f"{first.column} carries most of the prediction of testing",
-            f"{percent(first.share)} of the permutation importances of all columns. It may simply "
-            "be why people are tested. But it may also count the test itself, or be recorded after "
-            "the decision; then it hides disparities, and people at equal features were not equal "
-            "when it was made. Consider leaving it out, and compare.",
+            f"Testing is predicted mostly from {first.column}",
+            f"It has {percent(first.share)} of the permutation importance of all columns. It may "
+            "simply be why people are tested. But it may also record the test itself, or be "
+            "recorded after the decision. It would then hide disparities, because people with "
+            "equal features were not equal when the decision was made.",
             column=first.column,
             share=first.share,
         )
@@ -361,15 +364,15 @@ def _features(audit: Audit) -> Iterator[Finding]:
         and driver.column not in audit.testing_only
     }
     if more:
-        verb, each = ("drives", "It") if len(more) == 1 else ("drive", "Each of them")
+        verb, each = ("matters", "It") if len(more) == 1 else ("matter", "Each of them")
         shares = each_named(more, lambda both: f"{percent(both[0])} against {percent(both[1])}")
         yield audit_finding(
             "drives-testing",
             "note",
             "features",
-            f"{listed(list(more))} {verb} who is tested more than what tests show",
+            f"{listed(list(more))} {verb} more for who is tested than for what tests show",
             f"Shares of the permutation importances: {shares}. {each} may send people to a test "
-            "for another reason than their risk.",
+            "for reasons other than their risk.",
             columns=more,
         )
     yield from _excluded(audit, outcome)
@@ -383,11 +386,11 @@ def _features(audit: Audit) -> Iterator[Finding]:
             "missing-by-testing",
             "caution",
             "features",
-            f"Whether {listed(list(traces))} {'is' if len(traces) == 1 else 'are'} filled in goes "
-            "with testing",
-            f"Missing among the tested minus among the untested: {each_named(traces, points_of)}. "
-            "What is measured together with the test, or because of it, tells a model who was "
-            "tested.",
+            f"Whether {listed(list(traces))} {'is' if len(traces) == 1 else 'are'} filled in is "
+            "related to testing",
+            "Share missing among the tested minus that among the untested: "
+            f"{each_named(traces, points_of)}. Values measured together with the test, or because "
+            "of it, tell a model who was tested.",
             columns=traces,
         )
 
@@ -410,15 +413,16 @@ def _excluded(audit: Audit, outcome: dict[str, float]) -> Iterator[Finding]:
     )
     if any(one.loss.low > 0 for one in known):
         key, severity = "excluded", "note"
-        headline = f"Who is tested depends on {names}, said to be unrelated to the outcome"
+        headline = f"Who is tested depends on {names}, stated to be unrelated to the outcome"
         text = (
-            f"{importances}. That it is unrelated to the outcome at equal features cannot be seen: "
-            "among the tested the two go together whenever something unrecorded drives both."
+            f"{importances}. The table cannot show that it is unrelated to the outcome at equal "
+            "features: among the tested the two are related whenever something unrecorded affects "
+            "both testing and outcome."
         )
     else:
         key, severity = "excluded-weak", "caution"
         headline = f"Who is tested hardly depends on {names}"
-        text = f"{importances}. A method that rests on it (`heckman`) learns little from it."
+        text = f"{importances}. Methods that rely on it (`heckman`) learn little from it."
     yield audit_finding(key, severity, "features", headline, text, columns=shares)
 
 

@@ -278,7 +278,9 @@ class _Study:
             return Estimate(nan, reason=pair)
         here, there = pair
         if not (here.value > 0 and there.value > 0):
-            return Estimate(nan, reason="hardly anybody was found where features are shared")
+            return Estimate(
+                nan, reason="hardly anybody was found among people with shared features"
+            )
         return people.interval(crude - (here.log() - there.log())).exp()
 
     def at_odds(self, test: ImperfectTest) -> dict[str, float]:

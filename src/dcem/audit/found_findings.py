@@ -24,15 +24,15 @@ from dcem.text import capitalised, group, groups, listed, p_value, ratio
 
 DEFAULT = "purple"  # what `dcem fit` takes where groups are compared
 FOUND_ASSUMPTION = (
-    "The outcome depends on the features alike in all groups, and whether a positive is found "
-    "depends on the group alone."
+    "The outcome depends on the features in the same way in all groups, and whether a positive is "
+    "found depends on the group alone."
 )
 UNKNOWN = (
-    "How common the outcome is: everybody found is a positive, and of the others nobody can say.",
-    "Whether a score is calibrated, and what a threshold of it means: both need prevalence.",
+    "How common the outcome is: everybody found is a positive, and nothing is known of the others.",
+    "Whether a score is calibrated, and what a threshold on it means: both need the prevalence.",
     "Whether somebody who was not found was tested and negative, or never tested.",
-    "Why a group is found less: whether it is tested less at equal features, or tested alike by a "
-    "test that misses more.",
+    "Why a group is found less often: it may be tested less at equal features, or tested equally "
+    "by a test that misses more.",
 )
 
 
@@ -136,9 +136,9 @@ def _of_found(audit: FoundAudit) -> Iterator[Finding]:
             "found",
             values={"column": column},
             headline=f"`{column}` may have been recorded after somebody was found.",
-            text=f"{capitalised(why)}. What follows from being found predicts it, and the "
-            "comparison of groups then compares nothing.",
-            remedy="Leave it out (`exclude`), unless you know that it is recorded before.",
+            text=f"{capitalised(why)}. A column that is a consequence of being found predicts it, "
+            "and makes the comparison of groups meaningless.",
+            remedy="Leave it out (`exclude`), unless you know that it is recorded earlier.",
         )
     if audit.stated_rates:
         yield from _about_stated(audit)
@@ -149,8 +149,8 @@ def _of_found(audit: FoundAudit) -> Iterator[Finding]:
             "no-groups",
             "note",
             "relative",
-            headline="There is one group: nothing to compare.",
-            text="From found positives alone only comparisons between groups can be made.",
+            headline="There is only one group, so nothing can be compared.",
+            text="From found positives alone, only comparisons between groups are possible.",
             remedy="Name the column with the group (`group`).",
         )
         return
@@ -168,8 +168,8 @@ def _of_found(audit: FoundAudit) -> Iterator[Finding]:
             "relative",
             tuple(few),
             headline=f"Too few found to compare {groups(few)}.",
-            text="Comparing groups takes at least ten people who were found in each.",
-            remedy="Join small groups, or learn more about them; do not report them as equal.",
+            text="A comparison needs at least ten people who were found in each group.",
+            remedy="Merge small groups, or learn more about them; do not report them as equal.",
         )
 
 
@@ -185,7 +185,7 @@ def _about_stated(audit: FoundAudit) -> Iterator[Finding]:
             headline=f"At the stated rates of being found the outcome is this common: "
             f"{listed(shares, most=20)}.",
             text=f"Stated share of positives that is found: {audit.stated_rates}. Right if, within "
-            "a group, whether a positive is found has nothing to do with the features.",
+            "a group, whether a positive is found does not depend on the features.",
             remedy="State where the rates come from wherever these numbers are used.",
         )
     odd = [name for name, p in audit.at_odds.items() if p < CLEAR_P]
@@ -196,11 +196,11 @@ def _about_stated(audit: FoundAudit) -> Iterator[Finding]:
             "found",
             tuple(odd),
             values={name: audit.at_odds[name] for name in odd},
-            headline=f"The stated rates do not fit what features say of {groups(odd)}.",
-            text="At equal features people are found in another proportion than the stated rates "
-            "give, if the outcome depends on the features alike in all groups. One of the two is "
-            "wrong.",
-            remedy="Check where the rates come from, and whether they are of these people.",
+            headline=f"The stated rates do not fit what the features imply for {groups(odd)}.",
+            text="At equal features, people are found in a proportion that differs from the stated "
+            "rates, if the outcome depends on the features in the same way in all groups. Either "
+            "this assumption or the rates are wrong.",
+            remedy="Check where the rates come from, and whether they refer to these people.",
         )
 
 
@@ -210,7 +210,7 @@ def _no_record(audit: FoundAudit) -> Finding:
         "note",
         "found",
         values={"found": audit.found},
-        headline="Nobody recorded who was tested: how common the outcome is cannot be known.",
+        headline="Nobody recorded who was tested, so how common the outcome is cannot be known.",
         text=f"Found positives are {audit.found:percent} of the people. "
         "Only comparisons between groups can be estimated, under assumptions.",
         remedy="Find out who was tested (`tested`), or what share of positives is found "
@@ -238,8 +238,9 @@ def _about_groups(audit: FoundAudit) -> Iterator[Finding]:
                 headline=f"Positives of {groups([one.group for one in clear])} are found {word} "
                 f"than those of {to}: {which} times as often.",
                 text=f"Right if: {FOUND_ASSUMPTION}",
-                remedy="Ask how people come to be found in each group. Until it is understood, do "
-                "not compare found shares between groups, and do not train on them as they are.",
+                remedy="Ask how people come to be found in each group. Until this is understood, "
+                "do not compare found shares between groups, and do not train on the record as it "
+                "is.",
             )
     differ = [
         one for one in audit.groups if one.prevalence.estimable and one.prevalence_p_value < CLEAR_P
@@ -250,16 +251,16 @@ def _about_groups(audit: FoundAudit) -> Iterator[Finding]:
         other = ""
         if one.crude.estimable:
             other = f" Found shares say {one.crude:ratio}" + (
-                ": the opposite." if hidden else ", which mixes both."
+                ", the opposite." if hidden else ", which mixes prevalence and being found."
             )
         stands = audit.sensitivity.breakdown[one.group] if audit.sensitivity else None
         if stands is not None and stands.with_interval > 1:
             factor = stands.with_interval
             other += (
-                " It stands however much being found depends on the features, if alike in all "
-                "groups."
+                " It holds however much being found depends on the features, if it does so equally "
+                "in all groups."
                 if isinf(factor)
-                else " It stands while being found varies with the features, alike in all "
+                else " It holds as long as being found varies with the features, equally in all "
                 f"groups, by a factor of less than {ratio(factor)} either way."
             )
         yield Finding(
@@ -271,7 +272,7 @@ def _about_groups(audit: FoundAudit) -> Iterator[Finding]:
             headline=f"The outcome is {one.prevalence:ratio} times as common in "
             f"{group(one.group)} as in {to}.",
             text=f"Right if: {FOUND_ASSUMPTION}{other}",
-            remedy="Say what it assumes wherever it is used.",
+            remedy="Wherever it is used, say what it assumes.",
         )
     for one in audit.groups:
         other_way = one.without_form
@@ -288,9 +289,9 @@ def _about_groups(audit: FoundAudit) -> Iterator[Finding]:
                 (one.group,),
                 values={"logistic": one.prevalence, "flexible": other_way},
                 headline=f"How common the outcome is in {group(one.group)} depends on the model.",
-                text=f"Logistic in the features: {one.prevalence:ratio} times as common as in "
-                f"{to}; by flexible models, over the features that both have: {other_way:ratio}.",
-                remedy="Report both, and look for features that matter in another way than a line.",
+                text=f"By a logistic model: {one.prevalence:ratio} times as common as in {to}; by "
+                f"flexible models, over the features that both groups have: {other_way:ratio}.",
+                remedy="Report both, and look for features whose effect is not linear.",
             )
 
 
@@ -306,18 +307,19 @@ def _about_check(audit: FoundAudit) -> Iterator[Finding]:
             f"Where `{first.column}` is high, {group(first.group)} is found {where} than assumed "
             f"({p_value(first.p_value)}, corrected for all features and groups)."
         )
-        held = " Models of each group alone predict held-out people better." * better
+        held = " Models of each group by itself predict held-out people better." * better
         yield Finding(
             "groups-unlike",
             "serious",
             "check",
             (first.group,) if fails else (),
             values={"p_value": check.p_value, "loss": check.loss},
-            headline="Features bear on being found otherwise in one group than in another.",
-            text=f"{named if fails else ''}{held} Then the outcome depends on the features "
-            "otherwise, or being found does, and ratios between groups mix both.".strip(),
+            headline="Features affect being found differently in one group than in another.",
+            text=f"{named if fails else ''}{held} So either the outcome or being found depends on "
+            "the features differently, and ratios between groups mix both.".strip(),
             remedy="Do not rely on the ratios. Add what differs between the groups, leave out the "
-            "column if it bears on being found and not on the outcome, or compare within parts.",
+            "column if it affects being found but not the outcome, or compare within parts of the "
+            "people.",
         )
     else:
         yield Finding(
@@ -325,9 +327,11 @@ def _about_check(audit: FoundAudit) -> Iterator[Finding]:
             "fine",
             "check",
             values={"p_value": check.p_value, "loss": check.loss},
-            headline="Nothing contradicts that features bear on being found alike in all groups.",
-            text=f"Score tests of every feature in every group: {p_value(check.p_value)}, corrected"
-            ". That does not prove it; and what differs alike in all groups cannot be seen.",
+            headline="Nothing contradicts that features affect being found in the same way in all "
+            "groups.",
+            text=f"Score tests of every feature in every group: {p_value(check.p_value)}, "
+            "corrected. That does not prove it, and a departure that is the same in all groups "
+            "cannot be seen.",
         )
 
 
@@ -342,17 +346,17 @@ def advise_found(audit: FoundAudit) -> tuple[MethodAdvice, ...]:
         if audit.stated_rates and entry.kind in ("tested", "mixed"):
             verdict = "defensible", "right if positives are found at the stated rates"
         elif entry.needs_record:
-            verdict = "not here", "it needs to know who was tested"
+            verdict = "not here", "it needs a record of who was tested"
         elif name == DEFAULT and fails:
-            verdict = "with care", "features bear on being found otherwise in one of the groups"
+            verdict = "with care", "features affect being found differently in one of the groups"
         elif name == DEFAULT and not audit.grouped:
             verdict = "with care", "with one group it learns who is found, as `y-obs` does"
         elif name == DEFAULT:
             verdict = "defensible", "the default here; its assumption is not contradicted"
         elif entry.kind == "found":
-            verdict = "with care", "the record does not tell its two parts apart"
+            verdict = "with care", "the record cannot separate its two parts"
         elif entry.kind == "imputed":
-            learns = "it learns who is found: right within a group, if features do not bear on "
+            learns = "it learns who is found: right within a group, if features do not affect "
             verdict = "with care", f"{learns}being found"
         else:
             verdict = "with care", entry.caution

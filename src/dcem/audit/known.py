@@ -172,8 +172,8 @@ def about_known_rates(audit: Audit) -> Iterator[Finding]:
     rest = tuple(item.group for item in audit.counts if not stated & {item.group, EVERYBODY})
     rates = ", ".join(percent(e.value, 1) + _of_group(name) for name, e in met.items())
     nothing = (
-        f" Nothing is stated of {groups(rest)}: there, features and group are taken to explain who "
-        "was tested, which makes a comparison with the other groups doubtful."
+        f" Nothing is stated for {groups(rest)}. It is assumed that features and group explain who "
+        "was tested there, which makes comparisons with the other groups doubtful."
         if rest
         else ""
     )
@@ -182,7 +182,7 @@ def about_known_rates(audit: Audit) -> Iterator[Finding]:
         "caution" if rest else "note",
         "prevalence",
         f"Numbers for {audit.whom} rest on a known prevalence: {rates}",
-        f"{PREVALENCE_ASSUMPTION} Neither can be seen in the table.{nothing}",
+        f"{PREVALENCE_ASSUMPTION} The table can confirm neither.{nothing}",
         rest,
         rates=met,
         rest=rest,
@@ -205,10 +205,10 @@ def _held_against(one: KnownRate) -> Iterator[Finding]:
             "known-rate-unused",
             "caution",
             "prevalence",
-            f"The known prevalence{of} says nothing of the untested here",
-            f"{percent(stated.value, 1)} is stated. What it means for the untested cannot be "
-            f"determined: {times.reason}. Estimates{of} rest on features and group explaining who "
-            "was tested.",
+            f"The known prevalence{of} says nothing about the untested here",
+            f"The stated value is {percent(stated.value, 1)}. What it means for the untested "
+            f"cannot be determined: {times.reason}. Estimates{of} assume that features and group "
+            "explain who was tested.",
             whose,
             **values,
         )
@@ -217,9 +217,9 @@ def _held_against(one: KnownRate) -> Iterator[Finding]:
         if times.estimable:
             less = "less" if one.difference.value > 0 else "more"
             times_as = (
-                f" The untested have it {less} often than tested people with the same features: "
-                f"their odds are {ratio(times.value)} ({ratio(times.low)} to {ratio(times.high)}) "
-                "times as high."
+                f" The untested have the outcome {less} often than tested people with the same "
+                f"features: their odds are {ratio(times.value)} ({ratio(times.low)} to "
+                f"{ratio(times.high)}) times as high."
             )
         far = times.estimable and (times.low > FAR_RATIO or times.high < 1 / FAR_RATIO)
         yield audit_finding(
@@ -228,23 +228,28 @@ def _held_against(one: KnownRate) -> Iterator[Finding]:
             "prevalence",
             f"Features do not explain who is tested{of}: estimated {percent(guess.value, 1)}, "
             f"known {percent(stated.value, 1)}",
-            f"It would be {share_of(guess)} if they did; known is {known}, "
-            f"{p_value(one.p_value)}.{times_as} Or the known rate is of other people, or of "
+            f"If they did, the prevalence would be {share_of(guess)}; the known value is {known}, "
+            f"{p_value(one.p_value)}.{times_as} Or the known rate refers to other people, or to "
             "another outcome.",
             whose,
             **values,
         )
     elif one.difference.estimable:
         low, high = one.detectable
-        under, over = ("any size" if end == inf else ratio(end) for end in one.detectable)
+        ends = [f"under {ratio(low)}"] * (low > 0) + [f"over {ratio(high)}"] * (high < inf)
+        noticed = "No odds ratio would have been noticed with a probability of 80 %."
+        if ends:
+            noticed = (
+                f"Odds of untested people {' or '.join(ends)} times those of tested people with "
+                "the same features would have been noticed with a probability of 80 %."
+            )
         yield audit_finding(
             "known-rate-agrees",
             "fine" if low > 1 / NOTICED and high < NOTICED else "note",
             "prevalence",
             f"A known prevalence does not contradict that features explain testing{of}",
-            f"{share_of(guess)} on that assumption; known is {known}, {p_value(one.p_value)}. If "
-            f"the odds of untested people were under {under} or over {over} times those of tested "
-            "people with the same features, it would most likely have been noticed (80 %).",
+            f"On that assumption it is {share_of(guess)}; the known value is {known}, "
+            f"{p_value(one.p_value)}. {noticed}",
             whose,
             **values,
         )

@@ -96,7 +96,7 @@ def left_over(
 
     rows = draw_rows(np.flatnonzero(np.isfinite(residual)), ROWS, rng)
     if len(rows) < 200 or residual[rows].std() == 0:
-        return Estimate(nan, reason="too few rows to look")
+        return Estimate(nan, reason="too few rows to check")
     settings = {
         "objective": "regression",
         "num_leaves": 8,
@@ -114,7 +114,7 @@ def left_over(
     for number in np.unique(fold[rows]):
         out = fold[rows] == number
         if out.all():
-            return Estimate(nan, reason="too few rows to look")
+            return Estimate(nan, reason="too few rows to check")
         train = lightgbm.Dataset(X[rows[~out]], residual[rows[~out]], params=settings)
         trees = lightgbm.train(settings, train, TREES, keep_training_booster=True)  # no copy
         guess[out] = trees.predict(X[rows[out]])

@@ -36,19 +36,19 @@ def about_preference(audit: Audit) -> Iterator[Finding]:
     if record.estimable and risk.estimable:
         wrong = " rank people the wrong way round, and" if record.value < 0.5 else ""
         taught = (
-            f" A score that learnt such a record would{wrong} have an AUC of about "
-            f"{number(record.value, 2)}; that of the model of what a test would show is "
+            f" A score trained on such a record would{wrong} have an AUC of about "
+            f"{number(record.value, 2)}; the model of what a test would show has "
             f"{number(risk.value, 2)}."
         )
     yield audit_finding(
         "safer-tested",
         "serious" if record.high < risk.low else "caution",  # NaN is on neither side
         "prevalence",
-        "Those at lower risk are the ones tested",
-        f"{percent(found.tested.value)} of the tested are positive; of the untested it would be "
-        f"{percent(found.untested.value)} ({within(found.untested)}, doubly robust, within reach "
-        "of the tests). Counting the untested as negative records those at the highest risk as "
-        f"safe.{taught}",
+        "Testing prefers people at lower risk",
+        f"{percent(found.tested.value)} of the tested are positive; among the untested it would be "
+        f"{percent(found.untested.value)} ({within(found.untested)}; doubly robust, within reach "
+        "of the tests). Counting the untested as negative records the people at the highest risk "
+        f"as safe.{taught}",
         **vars(found),
     )
 
@@ -68,8 +68,7 @@ def about_yields(audit: Audit) -> Iterator[Finding]:
             "Tests are positive more often in some groups",
             f"{capitalised(shown, rates)}. A difference in these rates alone is not yet bias: they "
             "average over everybody tested, not over those at the margin, and groups whose risk is "
-            "distributed differently have different rates under one and the same rule "
-            "(infra-marginality).",
+            "distributed differently have different rates under the same rule (infra-marginality).",
             tuple(rates),
             rates=rates,
         )
@@ -92,7 +91,7 @@ def about_yields(audit: Audit) -> Iterator[Finding]:
         plain = "The plain rates differ in the same way. " * robust
         if not against:
             text = (
-                "This is nearer to a comparison at the margin than the plain rates, as far as the "
+                "This comparison is closer to the margin than the plain rates, as far as the "
                 "features describe what the decision was based on."
             )
         elif low:
@@ -138,8 +137,8 @@ def about_prevalence(audit: Audit) -> Iterator[Finding]:
         )
         rests = "rests on the known prevalence" if known else EXPLAINED
         text = (
-            f"Doubly robust, {within(found)}; among the tested {percent(every.tested_only.value)}. "
-            f"It {rests}. {anyway}"
+            f"Doubly robust, {within(found)}; among the tested it is "
+            f"{percent(every.tested_only.value)}. The estimate {rests}. {anyway}"
         )
     else:
         key, severity = "prevalence-unknown", "caution"
@@ -148,8 +147,8 @@ def about_prevalence(audit: Audit) -> Iterator[Finding]:
         if inside.estimable:
             near, far = map(percent, every.limits)
             reach = (
-                f"Of those within reach it is {percent(inside.value)} ({within(inside)}), and of "
-                f"everybody between {near} and {far}, whatever the others are like. "
+                f"Among those within reach it is {percent(inside.value)} ({within(inside)}), and "
+                f"among everybody between {near} and {far}, whatever the others are like. "
             )
         text = f"{capitalised(found.reason)}. {reach}{anyway}"
     yield audit_finding(key, severity, "prevalence", headline, text, **values, known=known)
@@ -166,8 +165,8 @@ def about_prevalence(audit: Audit) -> Iterator[Finding]:
             "prevalence",
             f"{'The record' if rates else 'Counting the untested as negative'} hides more in group "
             f"{more} than in group {less}",
-            f"{share_of(shares[more])} of the outcomes in group {more}, {share_of(shares[less])} "
-            f"in group {less}, by the doubly robust estimate.",
+            f"By the doubly robust estimate, it hides {share_of(shares[more])} of the outcomes in "
+            f"group {more} and {share_of(shares[less])} in group {less}.",
             hidden.pair,
             shares=shares,
             rates=rates,
@@ -184,20 +183,21 @@ def about_errors(audit: Audit) -> Iterator[Finding]:
         cut, taken = every.estimable and every.value in (0, 1), ""
         if every.estimable and not known:
             taken = (
-                f"Taken at its word, the test gives {percent(found.as_shown.value)} of people with "
-                f"the outcome; at these rates it is {percent(every.value)} ({within(every)}). "
+                f"Without the correction, the test gives {percent(found.as_shown.value)} of people "
+                f"with the outcome; at these rates it is {percent(every.value)} ({within(every)}). "
             )
             if cut:
                 taken += (
                     "The results are about what such a test would show if nobody, or everybody, "
-                    "had the outcome: the estimate is cut off there. "
+                    "had the outcome: the estimate stops at that limit. "
                 )
         yield audit_finding(
             "test-errs",
             "caution" if cut else "note",
             "prevalence",
             f"Numbers are corrected for an imperfect test: {found.stated}",
-            f"{taken}{TEST_ASSUMPTION} Neither the rates nor this can be seen in the table.",
+            f"{taken}{TEST_ASSUMPTION} The table can confirm neither the rates nor this "
+            "assumption.",
             rates=found.stated,
             as_shown=found.as_shown,
             corrected=every,
@@ -213,10 +213,10 @@ def about_errors(audit: Audit) -> Iterator[Finding]:
             "caution" if found.equal_at > NEAR else "note",
             "prevalence",
             f"A test that finds less in group {less} could be why the outcome looks rarer there",
-            f"{percent(low)} in group {less}, {percent(high)} in group {more}. Both would be the "
-            f"same if, of the cases there are, the test found {number(found.equal_at, 2)} times as "
-            f"many in group {less} as in group {more}, without false alarms. Nothing in the table "
-            "tells how much a test misses.",
+            f"{percent(low)} in group {less}, {percent(high)} in group {more}. They would be equal "
+            f"if, without false alarms, the share of cases that the test found in group {less} "
+            f"were {number(found.equal_at, 2)} times that in group {more}. Nothing in the table "
+            "shows how much a test misses.",
             found.pair,
             prevalence=found.prevalence,
             equal_at=found.equal_at,
@@ -234,8 +234,8 @@ def about_independence(audit: Audit) -> Iterator[Finding]:
             "caution",
             "outcome",
             "Whether the outcome depends on the group could not be checked",
-            f"{capitalised(found.reason)}. Methods that assume it does not (DCEM) rest on "
-            "something unchecked here.",
+            f"{capitalised(found.reason)}. Methods that assume that it does not (DCEM) rest on an "
+            "unchecked assumption here.",
             reason=found.reason,
         )
         return
@@ -251,8 +251,8 @@ def about_independence(audit: Audit) -> Iterator[Finding]:
             "note",
             "outcome",
             "No sign that the outcome depends on the group at equal features",
-            f"Among the tested, {p_value(found.p_value)}. That is not a proof: {unseen} could have "
-            "gone unnoticed, and only tested people could be asked.",
+            f"Among the tested, {p_value(found.p_value)}. That is not proof: {unseen} could have "
+            "gone unnoticed, and only tested people could be examined.",
             p_value=found.p_value,
             least=min(limits),
             most=max(limits),
@@ -271,8 +271,8 @@ def about_independence(audit: Audit) -> Iterator[Finding]:
         "outcome",
         "The outcome depends on the group at equal features",
         f"Among the tested, {p_value(found.p_value)}. {each or 'No single group stands out'}. "
-        "Methods that assume independence (DCEM and its variants) are off by about that much; or "
-        "the features lack something that differs between groups."
+        "Either methods that assume independence (DCEM and its variants) are off by about that "
+        "much, or the features lack something that differs between groups."
         + " Not every kind of model sees it."
         * (not agree),
         named,
@@ -297,24 +297,23 @@ def _overturned(b: Breakdown, about: str, known: bool) -> Finding:
     headline, weak = f"{conclusion} {stands(b)}", b.with_interval < FRAGILE
     if isnan(b.value):
         key, severity = "not-tried", "note"
-        headline, text = f"{conclusion} could not be put to the test", f"{b.reason}."
+        headline, text = f"{conclusion} could not be put to the test", f"{capitalised(b.reason)}."
     elif b.with_interval <= 1:
         key, severity = "not-clear", "note"
         text = (
-            f"Even if the odds of untested people are {odds}, the interval allows for no "
-            "difference at all."
+            f"Even if the odds of untested people are {odds}, the interval includes no difference."
         )
     elif b.with_interval == inf:
         key, severity = "holds-anyway", "fine"
-        text = "Even the limits without any assumption leave it standing."
+        text = "It holds even at the limits that assume nothing."
     else:
         key, severity = ("fragile", "caution") if weak else ("stands", "note")
-        turns = "any size" if b.value == inf else ratio(b.value)
+        turns = f"at {ratio(b.value)} the estimate itself reverses."
+        if b.value == inf:
+            turns = "the estimate itself reverses at no factor."
         text = (
             f"If the odds of untested people differ from {odds} by that factor, the interval no "
-            f"longer excludes the opposite; at {turns} the estimate itself turns."
-            + " That is little."
-            * weak
+            f"longer excludes the opposite; {turns}" + " That is a small factor." * weak
         )
     values: dict[str, Any] = {"conclusion": b.conclusion, "value": b.value}
     values |= {"interval": b.with_interval, "reason": b.reason, "known": known}

@@ -127,8 +127,8 @@ def about_time(audit: Audit) -> Iterator[Finding]:
             "time",
             f"Hardly anybody is tested after {found.late.until}: results may not have arrived yet",
             f"{before} of the rows until then, {after} since. If results take longer than that, "
-            "these rows are not untested but not yet known, and what is said of who is tested is "
-            "wrong for them.",
+            "these rows may have been tested, with results not yet known; what the audit says "
+            "about who is tested is then wrong for them.",
             **vars(found.late),
         )
     changed = {rate.group: rate.difference for rate in audit.clear(found.testing)}
@@ -137,7 +137,7 @@ def about_time(audit: Audit) -> Iterator[Finding]:
             "testing-changed",
             "note",
             "time",
-            "Who is tested, at equal features, changed over time",
+            "Who is tested at equal features changed over time",
             f"Share tested against all other periods: {each_named(changed, points_of)}.",
             periods=changed,
         )
@@ -157,8 +157,8 @@ def about_time(audit: Audit) -> Iterator[Finding]:
             else "note",
             "time",
             "What tests show at equal features changed over time",
-            f"{p_value(outcome.p_value)}, all periods jointly.{odds} A model of the past need not "
-            "hold.",
+            f"{p_value(outcome.p_value)}, all periods jointly.{odds} A model fitted to the past "
+            "may no longer hold.",
             odds_ratios=ratios,
             p_value=outcome.p_value,
         )
@@ -168,9 +168,9 @@ def about_time(audit: Audit) -> Iterator[Finding]:
             "earlier-results",
             "caution",
             "time",
-            "Earlier results drive who is tested",
+            "Who is tested depends on earlier results",
             f"Share tested against others with the same features: {each_named(driven, points_of)}. "
-            "Earlier results tell of the outcome too: unless the features hold them, features do "
-            f"not explain who is tested, and estimates for {audit.whom} are off.",
+            "Earlier results are also related to the outcome. Unless the features include them, "
+            f"features do not explain who is tested, and estimates for {audit.whom} are off.",
             history=driven,
         )

@@ -26,80 +26,85 @@ NOTHING_TO_DO = (
 TO_DO = {
     "leak": "Leave it out (`exclude`), unless you know that it is recorded before the decision.",
     "nobody-tested": "Find out where outcomes are recorded.",
-    "everybody-tested": "Name the column that says who was tested (`tested`), or the label's value "
-    "for nobody looked (`untested_value`), or say that nobody recorded it (`positives_only`), and "
-    "audit again.",
+    "everybody-tested": "Name the column that says who was tested (`tested`) or the label value "
+    "that means untested (`untested_value`), or state that testing was not recorded "
+    "(`positives_only`). Then audit again.",
     "few-tests": "Collect more tests before you conclude anything.",
     "no-groups": "Name the column with the group (`group`).",
-    "group-too-small": "Join small groups, or learn more about them; do not report them as equal.",
-    "group-withheld": "Ask somebody who may see all counts how many of them were tested.",
+    "group-too-small": "Merge small groups, or learn more about them; do not report them as equal.",
+    "group-withheld": "Ask somebody who may see all counts how many of these people were tested.",
     "tested-less": "Ask those who decide what might explain it; if nothing does, the rule has to "
     "change. Until then, do not train on the record as it is.",
     "tested-more": "Ask those who decide what might explain it, and whether tests help these "
     "people or burden them.",
     "depends-on-model": "Report that the answer depends on the model.",
-    "unmeasured-cause": "List what drives testing and is not recorded; could it be that strong?",
+    "unmeasured-cause": "List unrecorded causes of testing. Could any of them be that strong?",
     "overlap": "Claim nothing about people unlike the tested, or test some of them.",
-    "overlap-groups": "Claim nothing for these groups that rests on weights, or test more of them.",
-    "calibration": "Add what is known to drive testing, and audit again.",
+    "overlap-groups": "Claim nothing about these groups that rests on weighting, or test more of "
+    "them.",
+    "calibration": "Add columns that are known to affect testing, and audit again.",
     "predictable": "Find out whether a rule decides, or whether a column records the decision.",
-    "model-leaves": "Add what is known to drive testing, and audit again.",
-    "one-driver": "Audit again without it (`exclude`), and compare.",
-    "drives-testing": "Ask those who decide why that counts for more in their decision than in "
-    "what tests show.",
+    "model-leaves": "Add columns that are known to affect testing, and audit again.",
+    "one-driver": "Audit again without it (`exclude`), and compare the two audits.",
+    "drives-testing": "Ask those who decide why it matters more for their decision than for what "
+    "tests show.",
     "missing-by-testing": "Find out whether these columns are filled in because of the test.",
-    "yield-at-margin": "Read it beside who is tested at equal features.",
+    "yield-at-margin": "Read it together with who is tested at equal features.",
     "higher-bar": "Review the rule: at equal risk these people are tested too little or others "
     "too much.",
     "lower-bar": "Review the rule: these people bear tests that find less.",
-    "safer-tested": "Do not count the untested as negative. Learn from the tested, and judge by "
-    "estimates that go beyond them.",
+    "safer-tested": "Do not count the untested as negative. Learn from the tested, and evaluate "
+    "models by estimates for everybody.",
     "stricter-bar": "Review the rule: these people are tested only at a lower risk than others.",
     "laxer-bar": "Review the rule: these people are tested even at a higher risk than others.",
-    "excluded": "Say why it is unrelated to the outcome, wherever it is used.",
+    "excluded": "Wherever it is used, say why it is unrelated to the outcome.",
     "excluded-weak": "Name another column (`testing_only`), or do without one.",
-    "prevalence": "Do not read the record as how common the outcome is, and do not train on it.",
-    "prevalence-unknown": "Give the limits, not a number; test some of those out of reach.",
+    "prevalence": "Do not take the recorded rate for the prevalence, and do not train on the "
+    "record.",
+    "prevalence-unknown": "Report the limits, not a number; test some of those out of reach.",
     "hidden-unequal": "Do not train on the record as it is: a model would learn this difference.",
-    "tests-needed": "Only tests drawn at random within the group would tell it better; until "
-    "then, report the interval.",
-    "depends-on-group": "Prefer methods that do not assume independence, or add what differs.",
+    "tests-needed": "Only tests drawn at random within the group would give a better estimate; "
+    "until then, report the interval.",
+    "depends-on-group": "Prefer methods that do not assume independence, or add features that "
+    "differ between groups.",
     "test-errs": "State where the rates come from wherever these numbers are used.",
-    "test-could-explain": "Find out how much the test finds in each group, and state it "
+    "test-could-explain": "Find out what share of cases the test finds in each group, and state it "
     "(`test_sensitivity`).",
     "late-results": "Find out how long results take. If they are not in yet, leave the last rows "
     "out (`until`); if testing stopped, ask why.",
-    "testing-changed": "Ask what changed; judge models on the latest rows.",
-    "outcome-changed": "Do not carry old numbers forward: judge and recalibrate on the latest "
-    "rows, and watch the model in use.",
-    "earlier-results": "Give every row what was known of earlier results (`dcem history` does it), "
-    "and audit again.",
+    "testing-changed": "Ask what changed; evaluate models on the latest rows.",
+    "outcome-changed": "Do not rely on old numbers: evaluate and recalibrate models on the latest "
+    "rows, and monitor the model in use.",
+    "earlier-results": "Add to every row what was known of earlier results (`dcem history` does "
+    "this), and audit again.",
     "known-rate": "State where the prevalence comes from wherever these numbers are used.",
     "known-rate-disagrees": "Find out what else decides who is tested, and record it; until then, "
     "fit and compare with the prevalence stated (`prevalence`).",
-    "known-rate-unused": "Check that it is of these people. Test some of those out of reach, state "
-    "it for groups within reach, or leave it out.",
+    "known-rate-unused": "Check that it refers to these people. Test some of those out of reach, "
+    "state it for groups within reach, or leave it out.",
     "fragile": "Say so wherever this conclusion is used.",
-    "bounds": "Leave people of whom nothing can be said to somebody who looks at them, or test "
-    "some.",
-    "bounds-unequal": "Do not let abstaining fall on one group: test more of its people.",
-    "deciders-differ": "Ask deciders at both ends what they go by. Who is tested should not hang "
-    "on who decides.",
-    "deciders-mix": "Add what says who goes to whom, or compare deciders who take turns.",
-    "deciders-find-unequally": "Look at what those who find more at equal rates do differently, "
-    "or whether they see other people.",
-    "deciders-order": "Do not call deciders strict or lenient on the whole; look at each part.",
-    "deciders-refuted": "Do not use the bounds by decider. Find out how people come to deciders, "
-    "and record it.",
-    "deciders-not-monotone": "Do not read what deciders find at equal rates as their skill.",
-    "features-refuted": "Do not use estimates beyond the tested that rest on features explaining "
-    "testing; give the bounds by decider, or add what deciders see.",
+    "bounds": "Have somebody review the cases in which one cannot say, or test some of them.",
+    "bounds-unequal": "Do not let undecided cases fall mainly on one group: test more of its "
+    "people.",
+    "deciders-differ": "Ask deciders at both extremes what they base their decisions on. Who is "
+    "tested should not depend on who decides.",
+    "deciders-mix": "Add features that explain who goes to which decider, or compare deciders who "
+    "take turns.",
+    "deciders-find-unequally": "Look at what deciders who find more at equal rates do differently, "
+    "or whether they see different people.",
+    "deciders-order": "Do not call deciders strict or lenient overall; look at each part of the "
+    "people separately.",
+    "deciders-refuted": "Do not use the bounds by decider. Find out how people are assigned to "
+    "deciders, and record it.",
+    "deciders-not-monotone": "Do not interpret what deciders find at equal rates as their skill.",
+    "features-refuted": "Do not use estimates for the untested that assume that features explain "
+    "testing. Report the bounds by decider, or add what deciders see.",
     **dict.fromkeys(NOTHING_TO_DO, ""),
 }
 
 NOT_RISK = (
-    "Equal testing probability is not equal risk: where groups differ in a feature that drives "
-    "testing and not the outcome, or the outcome and not testing, that alone can cause it."
+    "Equal testing probability is not equal risk: this can also arise if groups differ in a "
+    "feature that affects only testing or only the outcome."
 )
 # Key -> what is said of several groups at once, and after their numbers.
 OF_SEVERAL_GROUPS = {
@@ -112,7 +117,7 @@ OF_SEVERAL_GROUPS = {
     },
     "small-difference": (
         "Small differences in testing at equal features: {groups}",
-        "They are beyond chance, but too small to be counted as disparities.",
+        "They are more than chance, but too small to be counted as disparities.",
     ),
     "depends-on-model": (
         "Whether {groups} are tested differently depends on the model",
@@ -120,7 +125,7 @@ OF_SEVERAL_GROUPS = {
     ),
     "yield-at-margin": (
         "At equal testing probability, tests are positive more or less often in {groups}",
-        f"This is nearer to a comparison at the margin than the plain rates. {NOT_RISK}",
+        f"This comparison is closer to the margin than the plain rates. {NOT_RISK}",
     ),
     **{
         f"{bar}-bar": (
@@ -209,4 +214,4 @@ def stands(b: Breakdown) -> str:
         return "is not clear to begin with"
     if b.with_interval == inf:
         return "holds whatever the untested are like"
-    return f"stands up to an odds ratio of {ratio(b.with_interval)}"
+    return f"holds up to an odds ratio of {ratio(b.with_interval)}"

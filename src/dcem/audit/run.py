@@ -141,10 +141,10 @@ def audit_labels(
     deciders = None
     if problem.decider is not None and varies and enough:
         deciders = audit_deciders(evaluator, risk, rng, progress=progress, **models)
-    progress("asking what drives testing")
+    progress("finding what drives testing")
     ask = partial(find_drivers, problem, people, sources, rng)
     drivers = ask(nuisances.testing_model, tested, np.ones(len(problem), bool))
-    progress("trying what nobody measured")
+    progress("trying unmeasured causes")
     of_testing = of_prevalence = of_performance = None
     if nuisances.membership is not None and varies:
         of_testing = testing_sensitivity(problem, people, rates, nuisances, sources, rng)
@@ -237,8 +237,8 @@ def audit_steps(
     for name, one in others.items():
         found |= {f"{name}: {step}": cost for step, cost in compared(one).items()}
     found |= model_steps(folds, {name: x * policy for name, x in decider_steps(problem).items()})
-    found["asking what drives testing"] = 1e-5 * asked
-    found["trying what nobody measured"] = 0.5 + 0.5 * folds * policy + 5e-6 * asked
+    found["finding what drives testing"] = 1e-5 * asked
+    found["trying unmeasured causes"] = 0.5 + 0.5 * folds * policy + 5e-6 * asked
     return found
 
 

@@ -139,7 +139,7 @@ def equal_features(
     here, there = mine * (1 - member), ~mine * member
     for side, who in ((here, "its own people"), (there, "other people")):
         if kish((people.weight * side)[side > 0]) < FEWEST_PEOPLE:
-            return f"hardly any of {who} have features that occur on both sides"
+            return f"hardly any of {who} have features that occur in both groups"
     common = people.mean(tested.astype(float), member * (1 - member))
     surplus, spread = tested - testing, (mine - member) ** 2
     return (

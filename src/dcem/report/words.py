@@ -37,7 +37,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "what tests show": "which loans default",
         "what a test shows": "which loans default",
         "send people to a test": "have applicants approved",
-        "how much the test finds": "how many of the defaults are recorded",
+        "what share of cases the test finds": "what share of the defaults is recorded",
         "a test that finds less in group": "a record that misses more in group",
         "the test found": "the record held",
         "how much a test misses": "how much a record misses",
@@ -94,8 +94,10 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         ),
         "review the rule: these people bear tests that find less": "ask what those who decide "
         "know; by itself this is not a sign of a lower bar",
-        "read it beside who is tested at equal features": "read it beside who is approved at equal "
-        "features: fewer approvals and fewer defaults together point to a higher bar",
+        "read it together with who is tested at equal features": "read it together with who "
+        "is approved at equal features: fewer approvals and fewer defaults together point to a "
+        "higher bar",
+        "or test some people at random": f"or approve some applicants{_BORNE}",
         "or test some of them": f"or approve some of them{_BORNE}",
         "or test more of them": f"or approve more of them{_BORNE}",
         "or test some": f"or approve some{_BORNE}",
@@ -153,6 +155,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "others are spared; if nothing does, the rule has to change",
         "at equal risk these people are tested too little or others too much": "at equal risk "
         "others are searched too much",
+        "or test some people at random": f"and {_NOBODY}",
         "or test some of them": f"and {_NOBODY}",
         "or test more of them": f"and {_NOBODY}",
         "or test some": f"and {_NOBODY}",
@@ -166,8 +169,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         ),
         "at random among the people of the group": "so many more searches at random would tell, "
         "and none is worth it",
-        "only tests drawn at random within the group would tell it better; until then, report the "
-        "interval": f"report the interval, and {_NOBODY}",
+        "only tests drawn at random within the group would give a better estimate; until then, "
+        "report the interval": f"report the interval, and {_NOBODY}",
     },
 }
 # Findings that are a serious matter in general words, and by themselves not in those of a field: an
