@@ -81,7 +81,7 @@ def about_bounds(limits: ComparedBounds | None, why: str) -> tuple[Finding, ...]
             f"If the odds of untested people differ by a factor of up to {gamma} from "
             f"{bounds.starting_odds(people.known)}, the decision of `{best.name}` is, by estimated "
             f"risks, right for {percent(best.holds[EVERYBODY][at])} of people and wrong for "
-            f"{percent(best.against[at])}; of {percent(every.open[at])} one cannot say.",
+            f"{percent(best.against[at])}; for {percent(every.open[at])} one cannot say.",
             gamma=people.stated,
             cut=people.cut,
             holds=float(best.holds[EVERYBODY][at]),
@@ -96,6 +96,6 @@ def about_bounds(limits: ComparedBounds | None, why: str) -> tuple[Finding, ...]
         sentence = f"At that strength `{best.name}`"
         sentence += f" still ranks better than {methods_named(kept)}" if kept else ""
         sentence += " and" * bool(kept and lost)
-        sentence += f" need not rank better than {methods_named(lost)}" if lost else ""
+        sentence += f" may not rank better than {methods_named(lost)}" if lost else ""
         findings.append(found("bounds-best", f"{sentence}.", best=best.name, kept=kept, lost=lost))
     return tuple(findings)

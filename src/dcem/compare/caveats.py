@@ -26,11 +26,11 @@ def about_time(problem: SelectiveLabels, block: np.ndarray) -> Finding:
     first = pd.Series(block).groupby(problem.person).transform("min").to_numpy()
     met = float((first < block)[later].mean())
     since = time_words(np.sort(problem.time[later])[min(9, int(later.sum()) - 1)])
-    sentence = f"Judged in the future: rows from {since} on, each by models of earlier rows alone."
+    sentence = f"Judged on later rows: those from {since} on, each by models of earlier rows alone."
     text = (
-        f"{percent(met)} of them are of people with earlier rows, which the models had seen, as "
-        "they will have in use. What is judged is less than the whole table, so intervals are "
-        "wider than those of a cross-validation."
+        f"{percent(met)} of them belong to people with earlier rows, which the models had seen, as "
+        "they will in use. Only part of the table is judged, so intervals are wider than in a "
+        "cross-validation."
     )
     return found("judged-later", sentence, text, since=since, met=met)
 
@@ -45,7 +45,7 @@ def warn(
     """
     for name, sign in suspicious.items():
         sentence = f"Column {name!r} may have been recorded after the decision to test: {sign}."
-        text = "If so, what is seen here overstates what a model could do at that time."
+        text = "If so, these numbers overstate what a model could do at the time of the decision."
         yield found("leak", sentence, text, column=name)
     known = any(target.key == "truth" and target.available for target in comparison.targets)
     if not known and all(group.tested == group.people for group in comparison.groups):
@@ -57,12 +57,12 @@ def warn(
         yield found("everybody-tested", sentence, text)
     overlap, share = comparison.overlap, comparison.overlap.effective_share
     if not overlap.estimable:
-        sentence = f"What holds for everybody is not estimable here ({overlap.reason})."
-        text = "The numbers among the tested say nothing of people unlike them."
+        sentence = f"Numbers for everybody are not estimable here ({overlap.reason})."
+        text = "The numbers among the tested say nothing about people unlike them."
         finding = found("no-overlap", sentence, text)
         if known:
             sentence = (
-                "Without the truth, what holds for everybody could not have been known here "
+                "Without the truth, numbers for everybody could not have been estimated here "
                 f"({overlap.reason})."
             )
             finding = replace(finding, severity="note", headline=sentence, remedy="")
@@ -80,8 +80,7 @@ def warn(
         of_all = f"{judged:,} of {rows:,}" if judged < rows else f"{rows:,}"
         sentence = f"In the {of_all} rows judged, {lost} out of reach of the tests."
         text = (
-            f"{COUNTED} The audit looks at all rows, with a model of its own, and may count a few "
-            "more or fewer."
+            f"{COUNTED} The audit fits its own model to all rows and may count a few more or fewer."
         )
         yield found("reach", sentence, text, rows=judged, reach=overlap.reach)
     if used < rows:
@@ -90,9 +89,9 @@ def warn(
         yield found("row-budget", sentence, text, rows=rows, rows_used=used)
     for one in comparison.nuisances:
         if one.name == "what a test would show" and one.log_loss >= one.log_loss_of_rate:
-            sentence = "The features are not shown to predict what a test shows."
+            sentence = "There is no evidence that the features predict what a test shows."
             text = (
-                "They hardly do, or there are too few tests of the rarer result to learn it from. "
+                "Either they hardly do, or there are too few tests with the rarer result. "
                 "Differences between methods mean little."
             )
             yield found("unpredictable", sentence, text)
@@ -105,7 +104,10 @@ def warn(
 
 def about_lost_groups(comparison: TableComparison, enough: Collection[str]) -> Iterator[Finding]:
     """Groups that could not be judged: too few tests in the table, or the draw; little overlap."""
-    judgements, unfair = comparison.methods[0].judgements, "That is not a sign of fairness to them."
+    judgements, unfair = (
+        comparison.methods[0].judgements,
+        ("That does not mean that they are treated fairly."),
+    )
     small = not_compared(judgements[comparison.targets[0].key])
     drawn = [name for name in small if name in enough]
     if scarce := [name for name in small if name not in enough]:
@@ -116,7 +118,7 @@ def about_lost_groups(comparison: TableComparison, enough: Collection[str]) -> I
             f"Among the {comparison.rows_used:,} rows drawn, too few people were tested positive, "
             f"or negative, to judge {named(drawn)}."
         )
-        text = f"The whole table has more of them. {unfair}"
+        text = f"The whole table has more of these people. {unfair}"
         yield found("small-draw", sentence, text, groups=drawn)
     if "dr" not in judgements or not comparison.overlap.estimable:
         return
@@ -126,7 +128,7 @@ def about_lost_groups(comparison: TableComparison, enough: Collection[str]) -> I
         if not auc.estimable and name not in small
     }
     if reasons:
-        sentence = f"Too little overlap to judge {named(list(reasons))} beyond the tested."
+        sentence = f"Too little overlap to judge the untested people of {named(list(reasons))}."
         text = f"{capitalised('; '.join(reasons.values()))}. {unfair}"
         yield found("groups-beyond", sentence, text, groups=list(reasons))
 
@@ -136,8 +138,8 @@ def about_estimates(method: MethodResult, known: str, whom: str = EVERYBODY) -> 
     ipw, dr = (method.judgements[key].auc for key in ("ipw", "dr"))
     if ipw.low > dr.high or ipw.high < dr.low:
         sentence = (
-            f"The two estimates for {whom} disagree on `{method.name}` ({number(ipw.value)} "
-            f"by inverse propensity, {number(dr.value)} doubly robust)."
+            f"The two AUC estimates of `{method.name}` for {whom} disagree ({number(ipw.value)} by "
+            f"inverse propensity, {number(dr.value)} doubly robust)."
         )
         text = "One of the models behind them is wrong."
         values = {"method": method.name, "ipw": ipw.value, "dr": dr.value}
@@ -145,14 +147,14 @@ def about_estimates(method: MethodResult, known: str, whom: str = EVERYBODY) -> 
     if entry_of(method.name).kind != "selection":
         return
     sentence = (
-        f"`{method.name}` allows for an unrecorded cause of test and outcome; the numbers for "
+        f"`{method.name}` allows for an unrecorded cause of both test and outcome; the numbers for "
         f"{whom} assume that there is none."
     )
-    text = "Where there is one, they overlook it, and favour methods that do."
+    text = "If there is one, these numbers ignore it and favour methods that ignore it too."
     if known:
         sentence = (
-            f"`{method.name}` models an unrecorded cause of test and outcome differently from "
+            f"`{method.name}` models an unrecorded cause of both test and outcome differently from "
             f"the numbers for {whom}."
         )
-        text = "They take the odds of untested people to differ by one factor alone."
+        text = "These numbers assume that the odds of untested people differ by a single factor."
     yield found("other-assumption", sentence, text, method=method.name)

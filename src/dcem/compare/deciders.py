@@ -41,7 +41,7 @@ def judge_by_deciders(judge: Judge, standings: Mapping[str, Standing]) -> Judged
     if not evaluator.lacking("tested"):
         instrument = fit_instrument(problem, evaluator.fold, testing, judge.random_state)
     if instrument is None:
-        return JudgedByDeciders("too few people of each decider to tell deciders apart")
+        return JudgedByDeciders("too few people per decider to distinguish deciders")
     methods = {
         name: ByDecider(
             auc_bounds(instrument, people, one.rank),
@@ -68,10 +68,10 @@ def about_deciders(
         return [], []
     if judged.crossing < CLEAR:
         sentence = (
-            "Who decides has to do with the outcome, at equal features: bounds of deciders cross "
+            "Who decides is related to the outcome at equal features: bounds of deciders cross "
             f"({p_value(judged.crossing)})."
         )
-        text = "What is said by who decides does not hold here."
+        text = "Numbers by decider do not hold here."
         return [], [found("deciders-refuted", sentence, text, p_value=judged.crossing)]
     findings, warned = [], []
     beyond = {
@@ -85,10 +85,13 @@ def about_deciders(
         bounds = judged.methods[name].auc
         sentence = (
             f"The AUC of {methods_named(list(beyond))} for everybody, such as "
-            f"{number(beyond[name].value)} of `{name}`, lies beyond what deciders allow "
+            f"{number(beyond[name].value)} of `{name}`, lies outside the bounds by decider "
             f"({number(bounds.low.low)} to {number(bounds.high.high)})."
         )
-        text = "Features do not explain who is tested, or chance does not say who decides."
+        text = (
+            "Features do not explain who is tested, or people do not reach deciders as if at "
+            "random."
+        )
         warned.append(found("beyond-deciders", sentence, text, methods=list(beyond)))
     if judged.ahead_of:
         findings.append(_lead(judged))
@@ -103,13 +106,15 @@ def _lead(judged: JudgedByDeciders) -> Finding:
     best = f"`{judged.best}`"
     if not opened:
         sentence = (
-            f"{best} ranks better than {methods_named(stands)} at every risk that deciders allow."
+            f"{best} ranks better than {methods_named(stands)} for all risks within the bounds by "
+            "decider."
         )
     else:
-        but = f" It does than {methods_named(stands)}." if stands else ""
+        but = f" It does rank better than {methods_named(stands)}." if stands else ""
         sentence = (
-            f"If features do not explain testing, it is open whether {best} ranks better than "
-            f"{methods_named(opened)}: deciders allow risks at which it does not.{but}"
+            f"If features do not explain testing, {best} may not rank better than "
+            f"{methods_named(opened)}: it does not for some risks within the bounds by "
+            f"decider.{but}"
         )
     return found(
         "lead-by-decider",
@@ -128,7 +133,7 @@ def _contraction(judged: JudgedByDeciders) -> list[Finding]:
     if not levels:
         return []
     one = levels[len(levels) // 2]
-    than = "about as many as they do, or the table does not tell"
+    than = "about as many as they do, as far as this table can tell"
     if one.gain.excludes(0):
         than = "more than they do" if one.gain.value > 0 else "fewer than they do"
     sentence = (

@@ -45,8 +45,8 @@ KEYS = {
     "everybody-tested": (
         "testing",
         "caution",
-        "Say who was tested (`tested`), or which value of the label means that nobody looked "
-        "(`untested_value`), and compare again; unless everybody really was.",
+        "Unless everybody really was tested, say who was (`tested`) or which label value means "
+        "untested (`untested_value`), and compare again.",
     ),
     "choice": ("methods", "fine", ""),
     "best": ("methods", "fine", ""),
@@ -62,7 +62,7 @@ KEYS = {
     "small-groups": (
         "groups",
         "caution",
-        "Join small groups, or learn more about them; do not report them as equal.",
+        "Merge small groups, or learn more about them; do not report them as equal.",
     ),
     "small-draw": (
         "groups",
@@ -72,7 +72,7 @@ KEYS = {
     "groups-beyond": (
         "groups",
         "caution",
-        "Claim nothing for these groups beyond the tested, or test more of them.",
+        "Claim nothing about untested people of these groups, or test more of them.",
     ),
     "calibration": (
         "calibration",
@@ -82,14 +82,14 @@ KEYS = {
     "neither-risk-nor-rank": (
         "calibration",
         "caution",
-        "Do not use such scores: they do not clearly rank people better than chance, either.",
+        "Do not use such scores: they do not clearly rank people better than chance either.",
     ),
     "groups-off": (
         "groups",
         "caution",
-        "Say for whom its risks are off, and do not act on one threshold for all of them.",
+        "Say for whom its risks are off, and do not use the same threshold for all groups.",
     ),
-    "flattered": ("methods", "caution", "Judge it by estimates that go beyond the tested."),
+    "flattered": ("methods", "caution", "Judge it by the estimates for everybody."),
     "leak": (
         "features",
         "serious",
@@ -99,35 +99,35 @@ KEYS = {
     "little-overlap": (
         "overlap",
         "caution",
-        "Read the intervals, not the middle; test people who are seldom tested.",
+        "Rely on the intervals, not on the point estimates; test people who are seldom tested.",
     ),
-    "reach": ("overlap", "note", "Audit the table before you say for whom this holds."),
+    "reach": ("overlap", "note", "Run an audit before you say for whom this holds."),
     "judged-later": ("methods", "note", ""),
     "row-budget": ("methods", "note", "Compare again with more rows (`max_rows`)."),
-    "unpredictable": ("methods", "caution", "Look for features that say more about the outcome."),
+    "unpredictable": ("methods", "caution", "Look for features that predict the outcome better."),
     "estimates-disagree": (
         "methods",
         "caution",
-        "Trust neither number alone; look at who could have been tested.",
+        "Trust neither number alone; look at who had a chance of being tested.",
     ),
     "swap-set": ("methods", "note", ""),
     "other-assumption": (
         "methods",
         "caution",
-        "Say which of the two you assume; these numbers cannot choose for you.",
+        "Say which of the two you assume; these numbers cannot decide it.",
     ),
     "drives-testing": (
         "features",
         "note",
-        "Ask those who decide why it counts for more in their decision than in the outcome.",
+        "Ask those who decide why it matters more for their decision than for the outcome.",
     ),
-    "bounds": ("bounds", "note", "Leave people of whom nothing can be said to somebody's eyes."),
+    "bounds": ("bounds", "note", "Have somebody review the cases in which one cannot say."),
     "bounds-best": ("bounds", "note", ""),
-    "bounds-unknown": ("bounds", "caution", "State no bounds, or test people out of reach."),
+    "bounds-unknown": ("bounds", "caution", "Do not ask for bounds, or test people out of reach."),
     "lead-by-decider": ("deciders", "note", ""),
     "contraction": ("deciders", "fine", ""),
-    "deciders-refuted": ("deciders", "caution", "Record how people come to deciders."),
-    "beyond-deciders": ("deciders", "caution", "Give the bounds by decider, not this number."),
+    "deciders-refuted": ("deciders", "caution", "Record how people are assigned to deciders."),
+    "beyond-deciders": ("deciders", "caution", "Report the bounds by decider, not this number."),
     "planted": ("planted", "fine", ""),
     "planted-nothing": ("planted", "caution", ""),
     "planted-summary": ("planted", "fine", ""),
@@ -239,8 +239,8 @@ def about_best(
         f"; {'but ' * bool(behind)}not clearly higher than {methods_named(level)}" if level else ""
     )
     text = (
-        "Differences hold for all pairs of methods at once, count chance in training, and are "
-        f"called clear from {number(floor)} upwards."
+        "Intervals of the differences hold for all pairs of methods at once and include chance in "
+        f"training. Differences below {number(floor)} are not called clear."
     )
     return found(
         "best",
@@ -263,7 +263,7 @@ def about_gain(name: str, judged: Judgement, reference: str, floor: float) -> Fi
         return found("gain-unknown", sentence, method=name)
     better = "better" if gain.value > 0 else "worse"
     if not gain.excludes(0):
-        key, says = "gain-unclear", f"about as well as `{reference}`, or the table does not tell"
+        key, says = "gain-unclear", f"about as well as `{reference}`, as far as this table can tell"
     elif abs(gain.value) < floor:
         key, says = "gain-small", f"{better} than `{reference}` by too little to matter"
     else:
@@ -328,11 +328,15 @@ def about_groups(
     name, widest = max(known.items(), key=lambda pair: pair[1].roc_gap.value)
     assert widest.gap_pair is not None
     left = not_compared(widest)
-    whose = "every method" if len(known) == len(judged) else "every method that has one here"
+    whose = (
+        "every method"
+        if len(known) == len(judged)
+        else ("every method that can be judged by group")
+    )
     sentence = (
-        "The ROC curves of no two groups differ by more than chance, for "
-        f"{f'`{name}`' if len(known) == 1 else whose}; the largest gap, {widest.roc_gap:score}, is "
-        f"that of `{name}` between {named(widest.gap_pair)}{_but_for(left)}."
+        "No two groups' ROC curves differ by more than chance, for "
+        f"{f'`{name}`' if len(known) == 1 else whose}; the largest ROC gap is "
+        f"{widest.roc_gap:score} (`{name}`, {named(widest.gap_pair)}){_but_for(left)}."
     )
     return [found("groups-alike", sentence, gap=widest.roc_gap, not_compared=left)]
 
@@ -397,7 +401,7 @@ def about_group_risks(name: str, judged: Judgement) -> list[Finding]:
     if not off:
         return []
     sentence = f"Read as risks, the scores of `{name}` are on average {too_high_or_low(off)}."
-    text = "Mean score minus what is estimated of the group, with 95 % intervals."
+    text = "Mean score minus the estimated share of positives in the group, with 95 % intervals."
     return [found("groups-off", sentence, text, method=name, groups=list(off), errors=off)]
 
 
@@ -427,6 +431,8 @@ def about_drivers(whose: str, testing: Sequence[Effect], score: Sequence[Effect]
             for name, (of, in_score) in columns.items()
         ]
     )
-    sentence = f"{listing} drive{'s' * (len(columns) == 1)} who is tested more than {whose}."
-    text = "Shares of the permutation importances. It is so for every model that was asked."
+    sentence = (
+        f"{listing} matter{'s' * (len(columns) == 1)} more for who is tested than for {whose}."
+    )
+    text = "Shares of the permutation importance. Every model that was examined agrees."
     return [found("drives-testing", sentence, text, columns=columns)]

@@ -45,8 +45,8 @@ _LOSSES = {
     "tested_validation_loss": "validation, the tested",
 }
 _ENDINGS = {
-    "max_iter": "All iterations that were allowed were used.",
-    "no_improvement": "It stopped when the loss on tested validation rows no longer fell.",
+    "max_iter": "All allowed iterations were used.",
+    "no_improvement": "Training stopped when the loss on tested validation rows no longer fell.",
 }
 
 
@@ -114,13 +114,13 @@ def check_methods(names: Sequence[str] | str, *, oracles: bool = False) -> tuple
     """The names, each known, once, and (unless `oracles` are welcome) usable without the truth."""
     names = [names] if isinstance(names, str) else names
     if not names:
-        raise InputError("No method was named. Give at least one, such as dcem.")
+        raise InputError("No method was given. Name at least one, such as dcem.")
     for name in names:
         if methods.make(name).uses_truth and not oracles:
             usable = ", ".join(methods.names(usable=True))
             raise InputError(
-                f"{name!r} learns from the truth of everybody, which this table does not have. "
-                f"Choose among: {usable}."
+                f"{name!r} learns from everybody's true outcome, which this table does not have. "
+                f"Choose one of: {usable}."
             )
     return tuple(dict.fromkeys(names))
 

@@ -60,8 +60,8 @@ USUAL = ("purple", "purple:boost", "purple:network", "y-obs:linear", "sar-em")
 AT_RATES = ("ensemble", "purple", "purple:boost")  # where rates are stated
 TARGET = "found"  # under which a saved comparison keeps who ranks best
 WITHIN = (
-    "positives of a group are found at one rate whatever their features: then whoever ranks the "
-    "found better within groups ranks the positives better"
+    "positives of a group are found at the same rate whatever their features: then a method that "
+    "ranks the found better within groups also ranks the positives better"
 )
 
 
@@ -139,7 +139,7 @@ class _WithinGroups(Evaluator):
         """Why nothing is estimable, or an empty text."""
         why = super().lacking(target, group)
         if not why and group == EVERYBODY and not self._known_groups(target):
-            return "in no group were enough people found"
+            return "too few people were found in every group"
         return why
 
     def _known_groups(self, target: str) -> list[str]:
@@ -216,7 +216,7 @@ def compare_found(
         if test is None:
             require_no_record(name)
         if make(name).needs_group:
-            raise InputError(f"{name!r} needs the group of a person to score them.")
+            raise InputError(f"{name!r} needs a person's group to score them.")
     begun, total = time.perf_counter(), len(problem)
     truth = known_truth(truth, problem)
     if problem.weight is not None:
@@ -355,10 +355,9 @@ def _of_comparison(comparison: FoundComparison) -> Iterator[Finding]:
             "test-errs",
             "note",
             "found",
-            headline=f"Numbers are those of the outcome, if positives are found at the stated "
-            f"rates: {stated}.",
-            text="Within a group, whether a positive is found must have nothing to do with the "
-            "features.",
+            headline="Numbers refer to the outcome, if positives are found at the stated rates: "
+            f"{stated}.",
+            text="Within a group, whether a positive is found must not depend on the features.",
             remedy="State where the rates come from wherever these numbers are used.",
         )
     else:
@@ -366,10 +365,11 @@ def _of_comparison(comparison: FoundComparison) -> Iterator[Finding]:
             "no-record",
             "note",
             "found",
-            headline="Nobody recorded who was tested: methods can be ordered, not measured.",
-            text="Calibration, rates at a threshold and differences between groups in error rates "
-            "need to know how common the outcome is.",
-            remedy="State what share of positives is found (`test_sensitivity`) to have them.",
+            headline="Nobody recorded who was tested, so methods can be ranked, but not measured.",
+            text="Calibration, rates at a threshold and differences in error rates between groups "
+            "require knowing how common the outcome is.",
+            remedy="To get these numbers, state what share of positives is found "
+            "(`test_sensitivity`).",
         )
     for standing, where, key in (
         (next(iter(comparison.standings.values()), None), "within groups", "best"),
@@ -381,7 +381,10 @@ def _of_comparison(comparison: FoundComparison) -> Iterator[Finding]:
         best = f"`{standing.best}`"
         text = f"Right if {WITHIN}."
         if key == "best-across" and not stated:
-            text += " Across groups, features must bear on the outcome alike in all of them, too."
+            text += (
+                " Across groups, the outcome must also depend on the features in the same way in "
+                "all of them."
+            )
         if not behind and standing.ahead_of:
             headline = f"No method clearly ranks better than the others {where}; {best} is ahead."
         elif standing.level_with:

@@ -80,9 +80,9 @@ def about_swaps(method: MethodResult) -> list[Finding]:
     if not came.estimable or not gone.estimable:
         return []
     sentence = (
-        f"At the same share of people tested, the lowest scores of `{method.name}` would replace "
-        f"{percent(swaps.share['swapped out'])} of all people: {percent(gone.value)} of those "
-        f"swapped out have the outcome, and {percent(came.value)} ({percent(came.low)} to "
+        f"At the same share of people tested, selecting the lowest scores of `{method.name}` would "
+        f"replace {percent(swaps.share['swapped out'])} of all people: {percent(gone.value)} of "
+        f"those swapped out have the outcome, and {percent(came.value)} ({percent(came.low)} to "
         f"{percent(came.high)}) of those swapped in would."
     )
     values = {"method": method.name, "came": came, "gone": gone}

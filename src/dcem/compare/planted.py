@@ -76,7 +76,7 @@ FAMILIES = (
     ),
     PlantedFamily(
         "outcome depends on the group",
-        f"As fitted, but all groups but the largest have {GROUP_ODDS:g} times the odds at equal "
+        f"As fitted, but all groups except the largest have {GROUP_ODDS:g} times the odds at equal "
         "features.",
         "the outcome depends on the group beyond the features",
     ),
@@ -144,7 +144,7 @@ def planting(
     """
     if repetitions < 2:
         raise InputError(
-            f"{repetitions} repetition of planted outcomes leaves no interval: give 2 or more."
+            f"`repetitions` must be 2 or more, or there are no intervals; got {repetitions}."
         )
     methods = check_methods(methods)
     reference = reference or methods[0]

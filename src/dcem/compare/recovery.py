@@ -48,8 +48,8 @@ def about_recovery(
     for family in families:
         if family.name not in known:
             sentence = (
-                f"{family.name.capitalize()}: the planted tables held too few of one outcome to "
-                "rank people by it, so this family says nothing."
+                f"{family.name.capitalize()}: the planted tables had too few positives or too few "
+                "negatives to judge a ranking, so this family says nothing."
             )
             findings.append(found("planted-nothing", sentence))
             continue
@@ -69,7 +69,7 @@ def about_recovery(
     kept = [f.name for f in families if not f.violates and f.name in leaders]
     always = sorted(set.intersection(*(leaders[name] for name in kept)) if kept else set())
     if not kept:
-        sentence = "Where all assumptions hold, nothing can be said of any method."
+        sentence = "Where all assumptions hold, nothing can be said about any method."
     elif always:
         sentence = (
             f"Where all assumptions hold, {methods_named(always)} "
@@ -78,14 +78,14 @@ def about_recovery(
     else:
         sentence = (
             "Where all assumptions hold, no method is among the best in every family: which one "
-            "serves this table depends on the kind of outcome."
+            "suits this table depends on the kind of outcome."
         )
     findings.append(found("planted-summary", sentence, always=always))
     broken = [f for f in families if f.violates and {f.name, plain} <= leaders.keys()]
     findings += _harms(broken, recovered, plain, level)
     sentence = (
         "Planted outcomes are not the real one: a method that fails here should not be trusted, "
-        "one that succeeds may still fail on an outcome of another kind."
+        "but one that succeeds may still fail on an outcome of another kind."
     )
     findings.append(found("planted-limits", sentence))
     return tuple(findings)
@@ -129,11 +129,11 @@ def _harms(
             if values.mean() > _half_width(list(lost.values()), len(values), strict)
         ]
         if clearly and len(clearly) == len(mine):
-            says = "every method recovers less: no method repairs that"
+            says = "every method recovers less: no method corrects for this"
         elif clearly:
             says = (
                 f"{methods_named(clearly)} clearly recover{'s' * (len(clearly) == 1)} less; for "
-                "the others the repetitions do not tell"
+                "the others, these repetitions show no clear loss"
             )
         else:
             says = (

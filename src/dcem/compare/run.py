@@ -157,14 +157,12 @@ def compare_methods(
     known = {which: known_truth(given.get(which), rows) for which, rows in tables.items()}
     oracles = test is not None and {"train", "validation"} <= given.keys()
     if validation is not None and test is None:
-        raise InputError(
-            "Rows to stop by (`validation`) need rows to judge by (`test`): give both."
-        )
+        raise InputError("`validation` was given without `test`. Give both, or neither.")
     if methods is None:
         methods = fitting.default_methods(problem.decider is not None)
     names = fitting.check_methods(methods, oracles=oracles)
     if planted == 1:  # `plant` would refuse it too, but after all the fitting
-        raise InputError("One repetition of planted outcomes leaves no interval: give 2.")
+        raise InputError("`planted` must be 0, or 2 or more: one repetition gives no interval.")
     if n_resamples < 2:
         raise InputError(f"`n_resamples` must be 2 or more; got {n_resamples}.")
     decision = Decision(threshold, None if threshold is not None else capacity)
@@ -330,8 +328,8 @@ def known_truth(truth: Any, problem: SelectiveLabels | None) -> np.ndarray | Non
     off = problem.tested & (problem.y_obs != found)
     if problem.imperfect_test is None and off.any():
         notice(
-            f"The truth is not what the test showed in {rows_text(off)}. Check that it is in the "
-            "order of the table; if tests err, state how often (`test_sensitivity`)."
+            f"The truth differs from the test result in {rows_text(off)}. Check that the truth is "
+            "in the order of the table; if tests err, state how often (`test_sensitivity`)."
         )
     return found
 

@@ -57,10 +57,13 @@ def choose(
         care = ", though others may be as good" if level_with else ""
         return Choice(default, f"it{clearly} ranks best in the comparison of this table{care}")
     if default in level_with:
-        why = f"in the comparison of this table no method is clearly better, though {best} is ahead"
+        why = f"no method is clearly better in the comparison of this table, though {best} is ahead"
         return Choice(default, why)
     if default not in compared:
-        why = f"it is the default; the comparison of this table, led by {best}, did not look at it"
+        why = (
+            f"it is the default; the comparison of this table, in which {best} ranks best, did not "
+            "include it"
+        )
         return Choice(default, why)
     if obstacle := _obstacle(best):
         ahead = f"{best}, clearly better in the comparison of this table, {obstacle}"
@@ -71,7 +74,7 @@ def choose(
 def _obstacle(name: str) -> str:
     """Why a method cannot be taken, as a clause that begins with a verb; nothing if it can."""
     if entry_of(name).kind == "grouped":
-        return "needs the group of a person to score them"
+        return "needs a person's group to score them"
     return "" if works_here(name) else "needs torch, which is not installed"
 
 
