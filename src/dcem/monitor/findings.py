@@ -24,15 +24,15 @@ WIDE = 0.1  # half the width of an AUC's interval from which on it tells nothing
 MUCH = 0.1  # population stability index from which on a column is called much changed
 TO_DO = {
     "refit": "Fit the model again on recent rows, and compare methods on them.",
-    "recalibrate": "Fit again with recent rows, so that risks are current; until then, use "
-    "the scores to rank people only.",
+    "recalibrate": "Fit the model again with recent rows to update its risks; until then, use the "
+    "scores only to rank people.",
     "holds": "",
     "cannot tell": "Wait for more tests, or test some people at random; until then, do not rely on "
-    "it more than before.",
+    "the model more than before.",
 }
 RIGHT = {"calibration": 0.0, "slope": 1.0}  # of risks
 
-STATED = "the prevalence is the one that was stated then, and tests show that it changed"
+STATED = "the prevalence is the one stated at the fit, and tests show that it has changed"
 
 
 def with_verdict(
@@ -76,20 +76,20 @@ def _verdict_finding(
     risks = capitalised(f"{'; '.join(map(_off, off))}.", _groups_named(off)) if off else ""
     headline, text = {
         "refit": (
-            "It does not clearly rank people better than chance",
+            "The model does not clearly rank people better than chance",
             f"AUC {auc.now:score}, {known}; by chance .500. {risks}".strip(),
         )
         if found.ranks_by_chance
         else (
-            "It ranks people worse than it did",
+            "The model ranks people worse than before",
             f"AUC: {'; '.join(map(_worse, worse))}.",
         ),
-        "recalibrate": ("Its risks are no longer calibrated", risks),
+        "recalibrate": ("The model's risks are no longer calibrated", risks),
         "cannot tell": (
-            "Too little is known of the new rows to tell",
+            "Too little is known about the new rows to tell",
             f"Why: {lacking or f'the AUC is only known to be {auc.now:score}'}.",
         ),
-        "holds": ("No sign that it does not hold", f"AUC {auc.now:score}, {known}."),
+        "holds": ("No sign that the model no longer holds", f"AUC {auc.now:score}, {known}."),
     }[verdict]
     severity = {"holds": "fine", "cannot tell": "caution"}.get(verdict, "serious")
     values = {"auc": auc.now, "then": auc.then}
@@ -117,10 +117,10 @@ def _groups_off(found: Monitoring, then: Baseline, named: set[str]) -> Iterator[
             "holds",
             tuple(off),
             off,
-            f"Its risks are on average {too_high_or_low(off)}",
-            "Mean predicted risk minus what is found now, with 95 % intervals. It is not clearly "
-            "more than when the model was judged, if it was.",
-            "Say for whom its risks are off, and do not act on one threshold for all of them.",
+            f"On average, the model's risks are {too_high_or_low(off)}",
+            "Mean predicted risk minus the share of positives estimated now, with 95 % intervals. "
+            "The error is not clearly larger than when the model was judged, if it was.",
+            "Say for whom its risks are off, and do not use the same threshold for all groups.",
         )
 
 
@@ -151,7 +151,7 @@ def _groups_named(changes: list[Change]) -> tuple[str, ...]:
 
 def _called(column: str) -> str:
     """A column inside a sentence; two of them are made here, not in the table."""
-    made = {UNLIKE: "how many are unlike anybody tested", GROUP: "the groups"}
+    made = {UNLIKE: "the share unlike anybody tested", GROUP: "the groups"}
     return made.get(column, f"`{column}`")
 
 
@@ -170,8 +170,9 @@ def _who_comes(found: Monitoring) -> Iterator[Finding]:
         "caution" if changed[0].index >= MUCH else "note",
         "comes",
         values={one.column: one.index for one in changed},
-        headline=f"Other people arrive: {names} changed",
-        text=f"{changes}. A model may hold for other people too: the last question tells.",
+        headline=f"Different people arrive: {names} changed",
+        text=f"{changes}. The model may still hold for them: see whether it still ranks well and "
+        "is calibrated.",
         remedy="Ask what changed in how people arrive, or in how the column is recorded.",
     )
 
@@ -190,8 +191,8 @@ def _who_is_tested(found: Monitoring) -> Iterator[Finding]:
         "tested",
         _groups_named(changed),
         {one.of: one.difference for one in changed},
-        "Who is tested changed, at equal features",
-        f"Share tested minus what the earlier decisions would give: {changes}.",
+        "Who is tested at equal features changed",
+        f"Share tested minus the share expected from the earlier decisions: {changes}.",
         "Ask those who decide what changed, and whether results are in; then audit the new rows.",
     )
 
@@ -217,8 +218,9 @@ def _what_is_found(found: Monitoring) -> Iterator[Finding]:
         _groups_named(changed),
         {one.of: one.difference for one in changed},
         headline,
-        f"Doubly robust: {changes}. With other people that need not be the model's fault.",
-        "Read it beside whether risks are still calibrated.",
+        f"Doubly robust: {changes}. If different people arrive, this need not mean that the model "
+        "is wrong.",
+        "Check whether the model's risks are still calibrated.",
     )
 
 
@@ -232,7 +234,8 @@ def _others(found: Monitoring, then: Baseline, auc: Change) -> Iterator[Finding]
             values=vars(late),
             headline=f"Results after {late.until} may not have arrived yet",
             text=f"{percent(late.before.value)} of the rows until then were tested, "
-            f"{percent(late.after.value)} since. All but who arrives is about the rows until then.",
+            f"{percent(late.after.value)} since. Everything except who arrives refers to the rows "
+            "until then.",
             remedy="If results are late, look again when they are in (`until` leaves rows out); if "
             "testing stopped, ask why.",
         )
@@ -241,10 +244,10 @@ def _others(found: Monitoring, then: Baseline, auc: Change) -> Iterator[Finding]
             "not-judged",
             "note",
             "holds",
-            headline="How well it ranked then is not known",
-            text="Nobody judged the model when it was fitted, so whether it ranks worse now cannot "
-            "be told, only how well.",
-            remedy="Judge a model when it is fitted, or fit it beside a comparison.",
+            headline="How well the model ranked before is not known",
+            text="The model was not evaluated when it was fitted. So only how well it ranks now is "
+            "known, not whether it ranks worse.",
+            remedy="Evaluate a model when it is fitted, or fit it next to a comparison.",
         )
     lost = [one.of for one in found.about("auc") if one.of != EVERYBODY and not one.now.estimable]
     if lost:
@@ -253,10 +256,10 @@ def _others(found: Monitoring, then: Baseline, auc: Change) -> Iterator[Finding]
             "note",
             "holds",
             tuple(lost),
-            headline=f"Nothing can be said of {groups(lost)}",
-            text=f"Too few positive or negative tests of {groups(lost)}. That is not a sign that "
-            "it serves them well.",
-            remedy="Test more of them, or look over a longer time.",
+            headline=f"Nothing can be said about {groups(lost)}",
+            text=f"There are too few positive or negative tests of {groups(lost)}. This does not "
+            "mean that the model serves these people well.",
+            remedy="Monitor over a longer period, or test more of them.",
         )
 
 
@@ -267,8 +270,8 @@ def _stated(then: Baseline, stated: frozenset[str]) -> Iterator[Finding]:
             "note",
             "found",
             values={"stated": then.stated},
-            headline="How common the outcome is was stated when the model was fitted",
+            headline="The prevalence was stated when the model was fitted",
             text=f"Numbers for everybody rest on the earlier {then.stated}. What tests show, then "
-            "and now, is reported without it.",
+            "and now, is reported without using it.",
             remedy="State the prevalence of the new people (`prevalence`) if it may have changed.",
         )

@@ -149,7 +149,8 @@ def watch(
         fitted_rows=then.rows,
         findings=(),
         configuration={
-            "false alarms": f"at most about {100 * ERROR:g} % of tables in which nothing changed",
+            "false alarms": f"in at most about {100 * ERROR:g} % of tables in which nothing "
+            "changed",
             "judged before": "by a comparison" if then.judged else "no",
             "fitted to": f"{then.rows:,} rows"
             + (f", {then.period[0]} to {then.period[1]}" if then.period else ""),
@@ -170,7 +171,7 @@ def _awaited(problem: SelectiveLabels) -> dict[str, str]:
         return {}
     rows = int(problem.awaited.sum())
     some = f"fewer than {THRESHOLD}" if rows < THRESHOLD else f"{rows:,}"
-    return {"results not in yet": f"{some} rows, which count as tested and in no other number"}
+    return {"results not in yet": f"{some} rows, which count as tested but enter no other number"}
 
 
 def holm(p_values: np.ndarray) -> np.ndarray:
@@ -294,7 +295,7 @@ def _performance_changes(
 ) -> list[Change]:
     """AUC and calibration, everybody and groups."""
     score, before = new.score, then.judged
-    unknown = Estimate(nan, reason="nobody judged it then")
+    unknown = Estimate(nan, reason="it was not judged then")
     found = []
     for name in evaluator.problem.parts():
         was = before.auc.get(name, unknown) if before else unknown
