@@ -61,7 +61,7 @@ BOUNDS_ASSUMPTION = (
     "At equal features, the odds of the outcome of untested people are at most gamma times, and at "
     "least 1/gamma times, those of tested people."
 )
-FROM_KNOWN = " Where a prevalence is known, gamma counts from the odds that meet it instead."
+FROM_KNOWN = " Where a prevalence is known, gamma is relative to the odds that match it instead."
 ACT, LEAVE, OPEN = "act", "do not act", "cannot say"
 
 
@@ -69,8 +69,8 @@ def check_strength(gamma: float) -> float:
     """Refuse what cannot be a strength."""
     if not isfinite(gamma) or not 1 <= gamma <= LARGEST_STRENGTH:
         raise InputError(
-            f"A strength of {gamma:g} in `bounds`: give an odds ratio from 1 (features explain who "
-            f"is tested) to {LARGEST_STRENGTH:g}, such as 2; its inverse is meant too."
+            "`bounds` must be an odds ratio from 1 (features explain who is tested) to "
+            f"{LARGEST_STRENGTH:g}, such as 2, which covers its inverse too; got {gamma:g}."
         )
     return float(gamma)
 
@@ -78,7 +78,7 @@ def check_strength(gamma: float) -> float:
 def starting_odds(known: bool) -> str:
     """The odds of untested people that a strength counts from, in words."""
     if known:
-        return "those that meet the known prevalence"
+        return "those that match the known prevalence"
     return "those of tested people with the same features"
 
 

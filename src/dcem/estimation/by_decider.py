@@ -194,7 +194,7 @@ def _violation(
     """The mean of what is seen among those of whom it was expected (masks [n])."""
     share = people.mean(expected.astype(float), among).value
     if people.count(expected) < FEWEST_PEOPLE:
-        return Check(Estimate(nan, reason="expected of hardly anybody"), 1.0, share)
+        return Check(Estimate(nan, reason="expected for hardly anybody"), 1.0, share)
     found: Statistic = people.mean(seen, expected)
     error = people.error(found)
     p = float(norm.sf(found.value / error)) if error > 0 else 1.0

@@ -195,7 +195,7 @@ def measure_coverage(seen: OutOfPart) -> tuple[Coverage, ...]:
         behind = people.count(of > 0)
         missed = people.count((of > 0) & (kept < 0.5))
         if behind < FEWEST_PEOPLE:
-            return Estimate(nan, reason=f"fewer than {FEWEST_PEOPLE} people stand behind it")
+            return Estimate(nan, reason=f"it rests on fewer than {FEWEST_PEOPLE} people")
         if plain and 0 < missed < FEWEST_TESTED:
             return Estimate(nan, reason="withheld: it would show a small count")
         found = people.quotient(kept, of)

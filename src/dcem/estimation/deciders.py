@@ -41,7 +41,7 @@ from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import THRESHOLD, people_of
 from dcem.table.labels import SelectiveLabels
 
-HIGH_RISK = "people of the higher risk"
+HIGH_RISK = "people at higher risk"
 FOR_A_CURVE = 5  # deciders: how much they find bends with how much they test
 
 

@@ -216,7 +216,7 @@ class LearntEnds:
 
         parts = described["parts"]
         if described["kinds"] != list(KINDS) or not isinstance(parts, int) or not 0 < parts < 100:
-            raise ValueError("its bounds are of models that dcem does not know")
+            raise ValueError("its bounds use models that dcem does not know")
         testing, outcome = (
             Head(
                 tuple(
@@ -242,7 +242,7 @@ class LearntEnds:
         shapes += [(made.cuts, (1 + len(made.group_names), 2 + steps // 2, 2))]
         shapes += [(made.center, (2,)), (made.scale, (2,))]
         if any(array.shape != shape for array, shape in shapes) or not 0 < tilt < np.inf:
-            raise ValueError("the numbers of its bounds do not fit together")
+            raise ValueError("the numbers of its bounds are inconsistent")
         made.interval(np.zeros((1, n_features)), 2.0)
         return made
 
@@ -252,8 +252,8 @@ def require_learnable(problem: SelectiveLabels) -> None:
     sides = [len(np.unique(problem.person[problem.y_obs == side])) for side in (0, 1)]
     if min(sides) < FEWEST_TESTED or sum(sides) < FEWEST_PEOPLE or problem.tested.all():
         raise InputError(
-            f"Bounds need untested people, and at least {FEWEST_PEOPLE} tested ones with at least "
-            f"{FEWEST_TESTED} positives and as many negatives: leave out `bounds`."
+            f"Bounds need untested people, and at least {FEWEST_PEOPLE} tested people with at "
+            f"least {FEWEST_TESTED} positives and {FEWEST_TESTED} negatives. Leave out `bounds`."
         )
 
 

@@ -250,7 +250,7 @@ class Evaluator:
             why = why or self._acts_out_of_reach(target, acted & rows)
             for key, measure in measures.WHEN_ACTING.items():
                 behind = self._behind(target, name, acted, measure.of)
-                few = why or ("" if behind else "nobody to estimate it from")
+                few = why or ("" if behind else "there is nobody to estimate it from")
                 by = measure.of != "everybody"
                 few = few or self.too_few_on_a_side(target, acted, rows, by_outcome=by)
                 found[key][name] = self.estimated(
@@ -325,7 +325,10 @@ class Evaluator:
         sides = [self.people.count(first & (known == outcome)) for outcome in (1, 0)]
         why = self.lacking(target) or self.too_few_on_a_side(target, second, first)
         if not why and min(sides) < FEWEST_TESTED:
-            why = f"fewer than {FEWEST_TESTED} people selected are known positive, or negative"
+            why = (
+                f"fewer than {FEWEST_TESTED} of the people selected are known to be positive, or "
+                "negative"
+            )
         shares = (measures.true_positive_rate, measures.false_positive_rate)
         positives, negatives = (
             self.estimated(share(~second, of), why, share=True, behind=behind)
@@ -363,7 +366,7 @@ class Evaluator:
         seen[side[among], self.person[among]] = True
         people = seen.sum(axis=1)
         if ((people > 0) & (people < FEWEST_TESTED)).any():
-            return f"fewer than {FEWEST_TESTED} people on a side of the decision"
+            return f"fewer than {FEWEST_TESTED} people on one side of the decision"
         return ""
 
     def prevalence_of(self, target: str, rows: np.ndarray) -> Statistic:

@@ -42,17 +42,17 @@ def time_blocks(problem: SelectiveLabels, n_folds: int) -> np.ndarray:
     block = np.unique(block, return_inverse=True)[1]
     if block.max() == 0:
         raise InputError(
-            "There are not enough different times to judge in the future what was learnt in the "
-            "past: give finer times, or none (`time`)."
+            "There are too few different times to train on earlier rows and judge on later ones. "
+            "Give finer times, or leave out `time`."
         )
     for number in range(1, int(block.max()) + 1):
         learns = (block < number) & problem.tested
         if len(np.unique(problem.y_obs[learns])) < 2:
             since = time_words(problem.time[block == number].min())
             raise InputError(
-                f"Before {since} the tested do not hold both classes, so that nothing can be "
-                "learnt there to be judged later. Leave out the rows before testing began, or do "
-                "not give `time`."
+                f"Before {since} the tested do not include both classes, so no model can be "
+                "trained on those rows and judged on later ones. Leave out the rows before testing "
+                "began, or leave out `time`."
             )
     return block
 
@@ -69,7 +69,7 @@ def within_budget(problem: SelectiveLabels, max_rows: int | None, random_state: 
     order = order[sizes[order] <= max_rows]  # who has more rows would keep out all others
     if not len(order):
         raise InputError(
-            f"Everybody has more than {max_rows} rows: raise `max_rows`, or check `id`."
+            f"Everybody has more than {max_rows} rows. Raise `max_rows`, or check `id`."
         )
     taken = np.zeros(len(sizes), bool)
     taken[order[np.cumsum(sizes[order]) <= max_rows]] = True
@@ -93,7 +93,8 @@ def _by_kind(
     n_people = int(person.max()) + 1 if len(person) else 0
     if not 2 <= n_folds <= n_people:
         raise InputError(
-            f"{n_folds} folds of {n_people} people: give from 2 to as many folds as people."
+            f"There are {n_people} people, so the number of folds must lie between 2 and "
+            f"{n_people}; got {n_folds}."
         )
     # Untested 0, tested negative 1, positive 2.
     seen = np.where(np.isnan(y), 0, 1 + np.nan_to_num(y)).astype(np.int64)
@@ -170,7 +171,7 @@ class SelectiveKFold:
         person = np.arange(n_rows)
         if groups is not None:
             if (missing := np.asarray(pd.isna(groups))).any():
-                raise InputError(f"`groups` is missing in {rows_text(missing)}: say who they are.")
+                raise InputError(f"`groups` is missing in {rows_text(missing)}. Fill it in.")
             person = np.unique(np.asarray(groups).astype(str), return_inverse=True)[1]
         fold = _by_kind(y, person, np.zeros(n_rows, int), self.n_splits, self.random_state)
         for number in range(self.n_splits):

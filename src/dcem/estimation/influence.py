@@ -106,7 +106,7 @@ class Statistic:
             return Estimate(0.0, 0.0, 0.0)  # a difference of two that are the same
         error = self.standard_error(person)
         if not isfinite(self.value) or not isfinite(error):
-            return Estimate(nan, reason="too few people stand behind it")
+            return Estimate(nan, reason="it rests on too few people")
         left = freedom(self.influence, person)
         left = min(left, behind - 1) if share and behind > 1 else left
         reach = students(left, level) * error
@@ -235,7 +235,7 @@ class People:
     def interval(self, statistic: Statistic) -> Estimate:
         """Estimate with a normal interval."""
         if np.isnan(statistic.value):
-            return Estimate(nan, reason="nobody to estimate it from")
+            return Estimate(nan, reason="there is nobody to estimate it from")
         error = self.error(statistic)
         reach = Z * (0.0 if np.isnan(error) else error)  # nobody moves it: it is exact
         return Estimate(statistic.value, statistic.value - reach, statistic.value + reach)
@@ -243,7 +243,7 @@ class People:
     def ratio(self, above: Statistic, below: Statistic) -> Estimate:
         """The ratio of two clearly positive estimates, its interval made on the log scale."""
         if not min(self.interval(above).low, self.interval(below).low) > 0:
-            return Estimate(nan, reason="a rate that may be zero has no ratio")
+            return Estimate(nan, reason="no ratio: one of the rates may be zero")
         return self.interval(above.log() - below.log()).exp()
 
     def proportion(self, yes: np.ndarray, among: np.ndarray, level: float = LEVEL) -> Estimate:
@@ -254,7 +254,7 @@ class People:
         """
         share = self.mean(yes.astype(float), among)
         if np.isnan(share.value):
-            return Estimate(nan, reason="nobody to estimate it from")
+            return Estimate(nan, reason="there is nobody to estimate it from")
         p, error = share.value, share.standard_error(self.person)
         if error > 0:
             size = p * (1 - p) / error**2

@@ -103,7 +103,7 @@ class Instrument:
         """Of each level, why it does not represent everybody, or an empty text."""
         reach = self.within.mean(axis=0)
         return tuple(
-            "" if share >= ENOUGH else f"could have decided on {percent(share)} of people only"
+            "" if share >= ENOUGH else f"could have decided on only {percent(share)} of people"
             for share in reach.tolist()
         )
 
@@ -226,7 +226,7 @@ def decider_levels(
     learnt to speak of a fold rests on it; and of those outside it, each by the tests of others.
     """
     if problem.decider is None:
-        raise InputError("No column says who decided: name it as `decider`.")
+        raise InputError("No column says who decided. Name one as `decider`.")
     some = comparable_deciders(problem)
     weight = problem.weights
     left = weight * (problem.tested - testing)

@@ -96,7 +96,7 @@ def find_tilts(problem: SelectiveLabels, unseen: Unseen, within: np.ndarray | No
         share = weight[rows] / weight[rows].sum()
         part = replace(unseen, **{name: getattr(unseen, name)[rows] for name in _COLUMNS})
         beyond = 0.0 if within is None else share @ ~within[rows]
-        found, why = None, "no odds ratio up to 1,000 would meet the stated rate"
+        found, why = None, "no odds ratio up to 1,000 matches the stated rate"
         if beyond > MOST_BEYOND:
             why = OUT_OF_REACH
         elif problem.tested[rows].all():

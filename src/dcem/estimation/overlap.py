@@ -147,7 +147,10 @@ def _describe(
     elif reach < LEAST_REACH:
         reason = f"no overlap: {percent(1 - reach)} of people are out of reach of the tests"
     elif effective < FEWEST_PEOPLE:
-        reason = f"hardly any overlap: the weighted tests count like only {effective:.0f} people"
+        reason = (
+            "hardly any overlap: the weighted tests have an effective sample size of only "
+            f"{effective:.0f}"
+        )
     return Overlap(
         group=name,
         reach=reach,

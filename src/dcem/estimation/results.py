@@ -15,8 +15,7 @@ from dcem.text import percent
 
 # said beside every share of people out of reach: audit and comparison count alike, `predict` not
 COUNTED = (
-    "Out of reach are people of kinds of whom next to nobody was tested, by a model of who is "
-    "tested."
+    "People are out of reach if next to nobody like them was tested, by a model of who is tested."
 )
 EXTRAPOLATION = "extrapolation, and a risk may be half or twice the truth"  # beyond the tests
 WITHIN = "those within reach of the tests"  # of whom one speaks where some are not

@@ -104,9 +104,9 @@ class SelectiveScorer:
         score = read_score(np.asarray(estimator.predict_proba(X))[:, 1])
         if tested is None and not np.isnan(label).any():
             notice(
-                "No label is missing among the rows that are scored, so all of them count as "
-                "tested. If zeros stand where nobody looked, write NaN there, or let `tested` "
-                "reach the scorer (metadata routing)."
+                "No label is missing among the scored rows, so all of them count as tested. If "
+                "untested rows are recorded as 0, replace these zeros with NaN, or pass `tested` "
+                "to the scorer (metadata routing)."
             )
         evaluator = self._evaluator(X, label, tested, sensitive_features, sample_weight)
         why = evaluator.lacking(self.target)
@@ -149,13 +149,13 @@ class SelectiveScorer:
 def _labels(y: Any, classes: np.ndarray) -> np.ndarray:
     """1 for the second of a model's classes, 0 for the first, NaN where a label is missing [n]."""
     if len(classes) != 2:
-        raise InputError(f"The model knows {len(classes)} classes; a score needs two of them.")
+        raise InputError(f"The model has {len(classes)} classes; a score needs exactly two.")
     given = np.asarray(y, object).ravel()
     missing, place = pd.isna(given), pd.Index(classes).get_indexer(given)
     unknown = given[~missing & (place < 0)]
     if len(unknown):
         raise InputError(
-            f"'y' holds {values_text(unknown)}, but the model was fitted to "
-            f"{values_text(classes)}. Write NaN where nobody looked."
+            f"'y' contains {values_text(unknown)}, but the model was fitted to "
+            f"{values_text(classes)}. Write NaN for untested rows."
         )
     return np.where(missing, np.nan, place)
