@@ -123,7 +123,7 @@ def test_with_a_known_prevalence_strengths_count_from_its_odds(problem):
     assert found.bounds.known
     assert found.bounds.bands[1.0].risk.mean() == pytest.approx(0.475, abs=0.03)
     told = {one.key: one.text for one in found.findings}
-    assert "those that meet the known prevalence" in told["bounds"]
+    assert "those that match the known prevalence" in told["bounds"]
     page = to_markdown(audit_document(found))
     assert "gamma counts from the odds that meet it" in page
     assert "45.0, 50.0" in page  # as stated, and nowhere as something else

@@ -79,7 +79,7 @@ class TestCompare:
         self, task: tuple[SelectiveLabels, np.ndarray]
     ) -> None:
         said: list[str] = []
-        with pytest.raises(InputError, match="leaves no interval"):
+        with pytest.raises(InputError, match="gives no interval"):
             quick(task[0], planted=1, progress=said.append)
         assert said == []
 
@@ -91,7 +91,7 @@ class TestCompare:
             ({"capacity": 10}, "`capacity` must lie between 0 and 1"),
             ({"threshold": 30}, "`threshold` must lie between 0 and 1"),
             ({"n_resamples": 0}, "`n_resamples` must be 2 or more"),
-            ({"validation": True}, "need rows to judge by"),
+            ({"validation": True}, "without `test`"),
         ],
     )
     def test_what_cannot_be_meant_is_refused(self, task, given, match) -> None:
@@ -101,7 +101,7 @@ class TestCompare:
 
     def test_truth_in_another_order_is_noticed(self, task) -> None:
         with (
-            pytest.warns(DataWarning, match="not what the test showed"),
+            pytest.warns(DataWarning, match="differs from the test result"),
             pytest.raises(InputError, match="No method"),
         ):
             compare_methods(task[0], [], truth=task[1][::-1])
@@ -235,7 +235,7 @@ class TestCompare:
     def test_a_method_that_needs_the_truth_is_refused(
         self, task: tuple[SelectiveLabels, np.ndarray]
     ) -> None:
-        with pytest.raises(InputError, match="truth of everybody"):
+        with pytest.raises(InputError, match="everybody's true outcome"):
             compare_methods(task[0], ["y-model"])
         with pytest.raises(InputError, match=r"Unknown method 'dcme'.*'dcem'"):
             compare_methods(task[0], ["dcme"])
@@ -403,4 +403,4 @@ class TestCommand:
             app, ["compare", str(tmp_path / "none.csv"), "--label", "y", "--method", "y-model"]
         )
         assert result.exit_code == 2
-        assert "truth of everybody" in result.output
+        assert "everybody's true outcome" in result.output

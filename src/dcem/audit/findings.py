@@ -167,8 +167,8 @@ def _testing(audit: Audit) -> Iterator[Finding]:
             f"It takes an unmeasured cause of strength {percent(at.value)} to explain the "
             "difference away",
             f"It would have to explain {percent(at.value)} of what the features leave unexplained "
-            f"about who is in group {found.group}, and as much about who is tested. With "
-            f"{percent(at.with_interval)}, the interval would include no difference. {scale}",
+            f"about who is in group {found.group}, and as much about who is tested. At "
+            f"{percent(at.with_interval)}, its interval would already include zero. {scale}",
             (found.group,),
             value=at.value,
             interval=at.with_interval,

@@ -72,7 +72,7 @@ TARGETS = {
     "tested": Target(
         "tested",
         "among the tested",
-        "Right for the people who were tested, and for nobody else.",
+        "Right only for the people who were tested.",
     ),
     "ipw": Target(
         "ipw",

@@ -39,22 +39,23 @@ SEPSIS: dict[str, Any] = WIDE | {
 
 
 class DCEMClassifier(NetworkClassifier):
-    """Pseudo-labels for the untested, held in check by who was likely to be tested.
+    """Pseudo-labels for the untested, constrained by how likely each person was to be tested.
 
-    *Idea.* The outcome of an untested person is a missing value. EM alternates between guessing it
-    with the current model (E-step) and fitting the model to labels and guesses (M-step), where the
-    fit also has to be consistent with the record: a person who was likely to be tested, was not,
-    and is predicted positive, is pushed down (*causal regularisation*). The group enters only the
-    testing model; the outcome network never sees it, and prediction needs `X` alone.
+    *Idea.* The outcome of an untested person is a missing value. EM alternates between predicting
+    it with the current model (E-step) and fitting the model to labels and predictions (M-step). The
+    fit must also be consistent with the record: if a person was likely to be tested, was not
+    tested, and is predicted positive, the prediction is lowered (*causal regularisation*). The
+    group enters only the testing model; the outcome network never sees it, and prediction needs `X`
+    alone.
 
     *Assumption.* Features and group explain who is tested; features explain the outcome, whatever
-    the group; a test tells the truth, or errs at stated rates.
+    the group; test results are the truth, or err at stated rates.
 
-    *When it fails.* Where an unrecorded reason drives both testing and outcome; where the outcome
-    differs by group at equal features; in regions where nobody was ever tested it extrapolates
-    (see `support`). The bias mitigation of the published results comes from the uninformative
-    start, not from EM as such: started from a model of the tested rows (`start="algorithm-1"`) it
-    stays close to that model.
+    *When it fails.* It is wrong where an unrecorded cause affects both testing and outcome, and
+    where the outcome differs by group at equal features. In regions where nobody was ever tested it
+    extrapolates (see `support`). The bias mitigation of the published results comes from the
+    uninformative start, not from EM as such: started from a model of the tested rows
+    (`start="algorithm-1"`) it stays close to that model.
 
     Parameters
     ----------
@@ -171,17 +172,18 @@ class DCEMClassifier(NetworkClassifier):
 
 
 class ImputationOnlyClassifier(DCEMClassifier):
-    """DCEM cut down to a single imputation: fit to tested labels and pseudo-labels once.
+    """DCEM reduced to a single imputation: fit to tested labels and pseudo-labels once.
 
     *Idea.* The ablation of the paper: no causal regularisation, one iteration. "corrected" imputes
     with a network fitted to tested rows, as written. "published" imputes with the *untrained*
-    network, as released: tested labels plus about one half for everyone else, which is another
-    thing, and what the published row shows.
+    network, as released: tested labels plus about one half for everyone else. This is a different
+    method, and the one that the published row shows.
 
-    *Assumption.* That of `tested-only`: what holds for the tested at given features holds for the
-    untested too, also where hardly anybody was tested. The group plays no part.
+    *Assumption.* That of `tested-only`: what holds for the tested at given features also holds for
+    the untested, even where hardly anybody was tested. The group is not used.
 
-    *When it fails.* It follows its teacher: where tested-only extrapolates wrongly, so does this.
+    *When it fails.* It reproduces the model that imputes: where tested-only extrapolates wrongly,
+    so does this.
 
     Parameters
     ----------
@@ -214,10 +216,10 @@ class ImputationOnlyClassifier(DCEMClassifier):
 class NoCausalRegularizationClassifier(DCEMClassifier):
     """DCEM without causal regularisation: EM on pseudo-labels alone.
 
-    *Idea.* The ablation of the paper: who was likely to be tested plays no part.
+    *Idea.* The ablation of the paper: it does not use how likely people were to be tested.
 
-    *Assumption.* Features explain who is tested, so that the tested teach about the untested; and
-    the pseudo-labels are right on average, since nothing but tested rows can correct them.
+    *Assumption.* Features explain who is tested, so that the tested are informative about the
+    untested; and the pseudo-labels are right on average, since only tested rows can correct them.
 
     *When it fails.* Nothing counterbalances the testing policy: pseudo-labels confirm themselves.
 

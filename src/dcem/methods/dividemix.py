@@ -31,29 +31,29 @@ MIXTURE_STREAM = 1  # of the random numbers; partners in mixing take stream 0
 
 
 class DivideMixClassifier(NetworkClassifier):
-    """Split the rows by their loss into clean and doubtful, and learn half-supervised.
+    """Split the rows by their loss into clean and doubtful, and learn semi-supervised.
 
     *Idea.* Untested people count as negative. Wrong labels are learnt later, so that early in
     training their losses are higher: a mixture of two normal distributions, fitted to the losses of
-    all rows, gives each label a probability w of being clean. Of two networks each learns from the
-    split of the other, lest it confirm its own mistakes. Clean labels are refined to
-    `w y + (1 - w) p`; doubtful ones are replaced by what both networks think; both are sharpened,
-    and every row is mixed with another one (MixUp). The two take turns: the second learns from
-    what the first has become. The score is the mean of both networks.
+    all rows, gives each label a probability w of being clean. There are two networks, and each
+    learns from the split made by the other, so that it does not confirm its own mistakes. Clean
+    labels are refined to `w y + (1 - w) p`; doubtful ones are replaced by what both networks
+    predict; both are sharpened, and every row is mixed with another one (MixUp). The networks take
+    turns: the second learns from the updated first. The score is the mean of both networks.
 
-    *Assumption.* Wrong labels are a scattered minority, with losses of their own; classes are
-    equally frequent (a penalty draws the mean prediction to `prior`).
+    *Assumption.* Wrong labels are a scattered minority with distinct losses; classes are equally
+    frequent (a penalty draws the mean prediction to `prior`).
 
     *When it fails.* Under disparate censorship observed positives are rare, so *they* have the high
-    losses, and are taken for the mistakes: the right labels are thrown away and the wrong zeros
-    kept. The published runs rank against the truth (AUC below one half). `protect_positives` keeps
-    them, since a positive label comes from a test; doubtful zeros remain a guess.
+    losses and are mistaken for errors: right labels are discarded and wrong zeros kept. The
+    published runs rank against the truth (AUC below one half). `protect_positives` keeps them,
+    since a positive label comes from a test; which zeros are doubtful remains a guess.
 
     *Variants.* "corrected" follows its authors: each network's own losses, refined labels, a
     mixture that is kept from collapsing (its variances get 5e-4 added). "published": both networks
     are split by the same losses, those of the *sum* of their logits; the sharpened mean prediction
     is the target of *every* row, so that observed labels only decide the split; scikit-learn's
-    default mixture, whose random start decides, at some boundaries, what all of it ends in.
+    default mixture, whose random start decides the final result at some boundaries.
 
     Parameters
     ----------

@@ -28,20 +28,20 @@ CLAMP = 1e-8
 class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
     """Subtract the effect of the group on testing from the prediction of the record.
 
-    *Idea.* A network p(x) counts the untested as negative, and so carries the testing policy. A
+    *Idea.* A network p(x) counts the untested as negative, and so reproduces the testing policy. A
     second one, DragonNet, estimates how much more often people with features x are tested in one
-    group than in another: one *trunk* reads the features; on it stand a head that tells the groups
-    apart and, for each group, a head for P(tested | x, group). That effect is taken off:
-    score(x) = p(x) - effect(x), kept between 0 and 1.
+    group than in another. One *trunk* reads the features; it has a head that predicts the group
+    and, for each group, a head for P(tested | x, group). The effect is subtracted: score(x) = p(x)
+    - effect(x), kept between 0 and 1.
 
-    *Assumption.* Nothing but features decides the group *and* testing; and what the group adds to
-    testing, it adds to the observed label.
+    *Assumption.* Nothing but the features affects both group *and* testing; and what the group adds
+    to the probability of testing, it also adds to that of an observed positive.
 
-    *When it fails.* The second assumption hardly ever holds: p is a probability of being tested
-    *and* positive, the effect one of being tested at all, so that a true negative gets corrected
-    although her observed label was right. Scores are not probabilities of the outcome, and where
-    the effect exceeds p they are cut off at 0 and tie. Which group is the reference decides the
-    sign. It is here for comparison, not to be chosen.
+    *When it fails.* The second assumption hardly ever holds: p is the probability of being tested
+    *and* positive, but the effect is on the probability of being tested at all, so true negatives
+    are corrected although their observed labels were right. Scores are not probabilities of the
+    outcome; where the effect exceeds p they are cut off at 0 and tied. The choice of the reference
+    group decides the sign. The method is included for comparison; do not choose it.
 
     *Variants.* "corrected" is as the paper writes it: the outcome of DragonNet is *testing*,
     targeted regularisation compares the perturbed prediction with the label (Shi et al.), everyone
@@ -62,7 +62,7 @@ class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
     reference
         Code of the group that "corrected" measures the effect against: its place in `group_names_`.
     group_weight
-        Weight of the loss that tells groups apart.
+        Weight of the loss of the head that predicts the group.
     targeted_weight
         Weight of targeted regularisation; None is the variant's: 1 if corrected, 0 if published. At
         0 nothing is perturbed.

@@ -30,27 +30,29 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     """Models of the tested and DCEM, averaged by how well each predicts held-out tests.
 
     *Idea.* Models of the tested alone (boosted trees, a forest, a penalised linear model, and a
-    smooth one: a line with bumps) are right where people like those tested are found again, and
-    guess elsewhere, each in its own way. DCEM's networks learn from the untested too, at the price
-    of a bias. Each of the five is fitted once per fold; their mean log-odds is the score. A part
-    counts exp(-z), where z is by how many standard errors its loss on held-out tests lies above
-    that of the best part: parts that are about as good share, and one that is clearly worse hardly
-    counts. Up to a fifth goes to the networks beforehand, as no test tells what they learnt from
-    the untested. Last, log-odds are shifted and stretched so that held-out tests are positive as
-    often as predicted: scores are risks, and ranks are as before. Weights and line are means of
-    two: with tests that count 1/P(tested), for all who were unlikely to have one, which is right
-    but unsteady, and with tests as they are (unless these were drawn by a known design). The line
-    is steeper by how much more one model varies than the mean of all, since one is what held-out
-    tests can judge. Where rows have a time, the latest third of the tests decides on the shift.
+    smooth one: a line with bumps) are right for people like those tested, and guess elsewhere, each
+    in its own way. DCEM's networks also learn from the untested, at the price of a bias. Each of
+    the five is fitted once per fold; their mean log-odds is the score. A part has the weight
+    exp(-z), where z is the number of standard errors by which its loss on held-out tests exceeds
+    that of the best part: parts that are about equally good share the weight, and one that is
+    clearly worse hardly counts. Up to a fifth goes to the networks beforehand, because no test
+    shows what they learnt from the untested. Finally, log-odds are shifted and scaled so that
+    held-out tests are positive as often as predicted: scores become risks, and ranks do not change.
+    The weights, and this recalibration line, are each the mean of two estimates: one with tests
+    weighted by 1/P(tested), so that they represent people who were unlikely to be tested, which is
+    right but variable, and one with tests as they are (unless these were drawn by a known design).
+    The slope is increased by how much more a single model varies than the mean of all, because
+    held-out tests can only judge single models. Where rows have a time, the latest third of the
+    tests decides the shift.
 
-    *Assumption.* Features and group explain who is tested; features explain the outcome; a test
-    tells the truth, or errs at stated rates. The weights and the recalibration need overlap: people
-    like everybody among the tested, if few.
+    *Assumption.* Features and group explain who is tested; features explain the outcome; test
+    results are the truth, or err at stated rates. The weights and the recalibration need overlap:
+    some people like everybody, even if few, must be among the tested.
 
-    *When it fails.* Where nobody like a person was ever tested, the parts extrapolate, and so does
-    the calibration: `spread` says how far the parts disagree there, `support` how far away the
-    nearest tests are. Where an unrecorded reason drives both testing and outcome it is as biased
-    as its parts.
+    *When it fails.* For people unlike anybody tested, the parts extrapolate, and so does the
+    calibration: `spread` says how far the parts disagree there, `support` how far away the nearest
+    tests are. Where an unrecorded cause affects both testing and outcome, it is as biased as its
+    parts.
 
     Parameters
     ----------
@@ -60,7 +62,8 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     n_folds
         Folds of people. Fewer are taken where too few were tested positive, or negative.
     steps
-        Of the networks, at most; a third of them without a lower loss on held-out tests is enough.
+        Of the networks, at most; training stops after a third of them without a lower loss on
+        held-out tests.
     recalibrate
         Whether scores are made risks of the population.
     n_jobs
@@ -147,18 +150,19 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
         problem = data.problem
         if problem.testing_probability is None:
             raise InputError(
-                "To start from a model, say how likely each row was to be tested (the role "
+                "To start from a model, state how likely each row was to be tested (the role "
                 "`testing_probability`): 1 if it was tested when the model was fitted, else the "
-                "probability with which its test was drawn. So new tests are told from old ones."
+                "probability with which its test was drawn. This distinguishes new tests from old "
+                "ones."
             )
         unseen = problem.testing_probability < 1
         new = problem.tested & unseen
         people = len(np.unique(problem.person[new]))
         if people < FEWEST_PEOPLE or len(np.unique(problem.y_obs[new])) < 2:
             raise InputError(
-                f"To start from a model takes new tests of at least {FEWEST_PEOPLE} people, "
-                "positive and negative ones, to judge the result by: tests with a probability "
-                f"under 1. Here it is {people:,} people with {int(problem.y_obs[new].sum()):,} "
+                "To start from a model, there must be new tests (with a probability under 1) of at "
+                f"least {FEWEST_PEOPLE} people, positive and negative ones, to judge the result "
+                f"by. Here there are {people:,} people with {int(problem.y_obs[new].sum()):,} "
                 "positive tests. Fit from scratch."
             )
         networks = [model for model in earlier.models_ if isinstance(model, Perceptron)]

@@ -39,21 +39,21 @@ WEAK = 10.0  # likelihood-ratio statistic under which an excluded variable hardl
 class HeckmanClassifier(SelectiveClassifier):
     """Model who is tested and the outcome together, with an unrecorded cause of both.
 
-    *Idea.* Two probit equations with correlated errors: one for who is tested, one for the
-    outcome, which is seen of the tested alone. The correlation stands for what those who decide
-    knew and nobody recorded. With an *excluded* variable, which drives testing and not the outcome,
-    it can be told from the table: people who were tested only because that variable happened to
-    favour them show what the others are like. The score is the risk of everybody, tested or not.
+    *Idea.* Two probit equations with correlated errors: one for who is tested, one for the outcome,
+    which is seen only for the tested. The correlation represents what those who decide knew but
+    nobody recorded. With an *excluded* variable, which affects testing but not the outcome, the
+    table identifies it: people who were tested only because that variable happened to favour them
+    show what the others are like. The score is the risk of everybody, tested or not.
 
     *Assumption.* The excluded variable has nothing to do with the outcome at equal features; both
     equations are linear in the features, with normal errors of one correlation for everybody.
 
-    *When it fails.* Where the excluded variable does have to do with the outcome, the correction
-    goes astray, and it can be worse than none. Without one, only the shape of the normal
-    distribution speaks: the correlation is then a guess with a small standard error. The equations
-    are linear: where the outcome is curved, trees of the tested rank better. A comparison cannot
-    referee: its numbers for everybody assume what this method denies, that features explain
-    testing.
+    *When it fails.* If the excluded variable is related to the outcome, the correction is wrong,
+    and can be worse than none. Without such a variable, the correlation rests only on the shape of
+    the normal distribution: it is a guess with a small standard error. The equations are linear:
+    where the outcome depends on the features in another way, trees fitted to the tested rank
+    better. A comparison cannot decide: its numbers for everybody assume that features explain
+    testing, which this method does not.
 
     Parameters
     ----------
@@ -124,10 +124,10 @@ class HeckmanClassifier(SelectiveClassifier):
         if outcome.all():
             self._say("the shape of the normal distribution alone: no excluded variable was named")
             notice(
-                "heckman has no excluded variable, one that drives testing and not the outcome: "
-                "only the shape of the normal distribution tells the unrecorded cause, and a small "
-                "departure from it moves every score. Name one (`testing_only`), or who decided "
-                "(`decider`), or take another method."
+                "heckman has no excluded variable (one that affects testing but not the outcome). "
+                "The unrecorded cause is then estimated only from the shape of the normal "
+                "distribution, and a small departure from it changes every score. Name such a "
+                "variable (`testing_only`), or who decided (`decider`), or choose another method."
             )
             return
         at, without = _probit(Z[:, outcome], table.tested, table.weight, self.penalty)
@@ -144,9 +144,9 @@ class HeckmanClassifier(SelectiveClassifier):
         )
         if self.strength_ < WEAK:
             notice(
-                "The excluded features of heckman hardly drive testing (likelihood-ratio statistic "
-                f"{max(self.strength_, 0):.1f}; under {WEAK:g} is weak): they tell little about "
-                "the unrecorded cause. Name others, or take another method."
+                "The excluded features of heckman hardly affect testing (likelihood-ratio "
+                f"statistic {max(self.strength_, 0):.1f}; under {WEAK:g} is weak), so they say "
+                "little about the unrecorded cause. Name others, or choose another method."
             )
 
     def _say(self, told_by: str) -> None:
@@ -187,8 +187,8 @@ def named_columns(
     left_out = np.array([name in chosen for name in names], bool)
     if left_out.all():
         raise InputError(
-            f"{estimator.name}: every feature is excluded from an equation; leave it some to "
-            "predict by."
+            f"{estimator.name}: every feature is excluded from one of the equations. Leave it at "
+            "least one."
         )
     return np.append(left_out, left_out[estimator.preprocessor_.indicators])
 

@@ -24,25 +24,28 @@ LITTLE = 0.003
 
 
 class InstrumentClassifier(SelectiveClassifier):
-    """Learn a risk from what deciders who test more find more (decider as an instrument).
+    """Learn risk from what additional tests find, by deciders who test more (instrument).
 
-    *Idea.* Deciders see what the table does not show, so the tested mislead about the untested. But
-    if chance says who decides, deciders who test more show what is behind further tests: at
-    features x one more test finds r(x) = Cov(positive, z | x) / Cov(tested, z | x), where z is how
-    much a person's decider tests. And every decider bounds the risk at x: it is at least what they
-    find positive, and at most what they do not find negative. "point" takes r(x), kept inside the
-    bounds [l(x), u(x)]; "partial" takes their middle, which assumes nothing about people whom no
-    decider tests: acting where it exceeds c is the choice with the least regret at worst, for every
-    c at once (with c = 1/2 it is the rule that the paper learns by weighted classification). The
-    risk of each row comes from models fitted to others, and a learner is fitted to it.
+    *Idea.* Deciders see what the table does not show, so the tested are misleading about the
+    untested. But if people reach deciders as if at random, deciders who test more show what
+    additional tests find: at features x one more test finds r(x) = Cov(positive, z | x) /
+    Cov(tested, z | x), where z is how often a person's decider tests. And every decider bounds the
+    risk at x: it is at least the share that they find positive, and at most the share that they do
+    not find negative. "point" takes r(x), kept inside the bounds [l(x), u(x)]; "partial" takes
+    their middle, which assumes nothing about people whom no decider tests: acting where it exceeds
+    c is the choice with the smallest worst-case regret, for every c at once (with c = 1/2 it is the
+    rule that the paper learns by weighted classification). The risk of each row comes from models
+    fitted to others, and a learner is fitted to it.
 
-    *Assumption.* At equal features, who decides has nothing to do with the outcome. For "point",
-    too: people about whom deciders differ have, at equal features, the mean risk of everybody.
+    *Assumption.* At equal features, who decides has nothing to do with the outcome. "point" also
+    assumes that people about whom deciders differ have, at equal features, the mean risk of
+    everybody.
 
-    *When it fails.* Where deciders get different people in ways that the table does not show, it is
-    wrong with nothing to show it; `dcem audit` checks what can be checked. Where deciders hardly
-    differ they tell little: "point" then is drawn towards what the tested show, and the middle of
-    "partial" mostly says who is tested. Without a `decider` all people have the same one.
+    *When it fails.* If deciders see different people in ways that the table does not show, it is
+    wrong without any sign of it; `dcem audit` checks what can be checked. If deciders hardly
+    differ, little can be learnt from them: "point" is then drawn towards what the tested show, and
+    the middle of "partial" mostly says who is tested. Without a `decider`, everybody has the same
+    one.
 
     Parameters
     ----------
@@ -97,20 +100,20 @@ class InstrumentClassifier(SelectiveClassifier):
             low, high = np.minimum(*ends), np.maximum(*ends)  # they may cross by chance
             rates = [float((instrument.found + instrument.cleared)[:, z].mean()) for z in (0, -1)]
             self.deciders_ = (
-                f"The outcome of everybody, from {len(instrument.names)} levels of deciders by "
+                f"The outcome of everybody, from {len(instrument.names)} levels of deciders, by "
                 f"whom {percent(rates[0])} to {percent(rates[1])} of people with the same features "
                 f"are tested. {DECIDERS_ASSUMPTION}."
             )
             shown = found_by_more_tests(instrument, shown)
         elif problem.decider is None:
             notice(
-                "'instrument' learns from how deciders differ, and does not know who decided "
-                "(`decider`): it learns what the tested show."
+                "'instrument' learns from how deciders differ, but no column says who decided "
+                "(`decider`). It learns what the tested show instead."
             )
         else:
             notice(
-                "There are too few people of each decider to tell deciders apart: 'instrument' "
-                "learns what the tested show."
+                "There are too few people per decider to distinguish deciders. 'instrument' learns "
+                "what the tested show instead."
             )
         self.bounds_ = np.stack([low, high], axis=1)
         self.risk_ = (

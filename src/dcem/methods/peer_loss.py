@@ -128,10 +128,10 @@ class PeerLossClassifier(_PeerNetwork):
 
     *Idea.* Untested people count as negative. Each row's loss is compared with that of an unrelated
     pair: the features of one random row and the label of another, its *peers*. A model that merely
-    repeats how frequent the observed labels are earns nothing. The loss is
-    `l(x, y) - alpha l(x_j, y_k)`; its mean over all pairs of peers is taken exactly here (it is the
-    cross-entropy against the base rate of the observed labels), where the authors estimate it by
-    shuffling features and labels anew in every epoch.
+    reproduces the frequencies of the observed labels gains nothing. The loss is `l(x, y) - alpha
+    l(x_j, y_k)`; here its mean over all pairs of peers is computed exactly (it is the cross-entropy
+    against the base rate of the observed labels), whereas the authors estimate it by shuffling
+    features and labels anew in every epoch.
 
     *Assumption.* A positive is missed with probability e, the same for all positives, and nobody
     is positive by mistake. Then `alpha = e / (1 - 2 P(observed 1))` makes the expected loss that of
@@ -142,12 +142,12 @@ class PeerLossClassifier(_PeerNetwork):
 
     *When it fails.* Under disparate censorship positives are missed depending on features and
     group, not at random: the model still ranks by P(positive and tested). And the subtracted term
-    rewards confidence without end (a floor of 1e-8 under probabilities stops it), so scores
+    rewards confidence without limit (until probabilities reach a floor of 1e-8), so scores
     saturate.
 
     *Variants.* In the released code no gradient flows through the peer term, which makes it a
-    constant: "published" is exactly `y-obs`, as its published points are. It asks for the truth,
-    from which the release computes e, although the model does not depend on it.
+    constant: "published" is exactly `y-obs`, and so are its published points. It requires the
+    truth, from which the release computes e, although the model does not depend on it.
 
     Parameters
     ----------
@@ -180,16 +180,16 @@ class PeerLossClassifier(_PeerNetwork):
 
 
 class GroupPeerLossClassifier(_PeerNetwork):
-    """Peer loss with a noise rate for each group, and more weight for the group observed worse.
+    """Peer loss with a noise rate for each group, and more weight for the less observed group.
 
-    *Idea.* Peers come from a row's own group, and a row weighs `1 / (1 - e_a)`: of a thinly tested
-    group fewer positives are seen, so those that are count for more. With alpha chosen in each
-    group as in peer loss, every group contributes the loss of its truth.
+    *Idea.* Peers come from a row's own group, and a row has the weight `1 / (1 - e_a)`: in a rarely
+    tested group fewer positives are seen, so those that are seen count more. With alpha chosen in
+    each group as in peer loss, every group contributes the loss on its true labels.
 
     *Assumption.* Within a group, every positive is missed with the same probability.
 
-    *When it fails.* As peer loss, since testing depends on features too. Where the estimated rates
-    are wrong, so are the weights.
+    *When it fails.* As for peer loss, because testing depends on features too. If the estimated
+    rates are wrong, so are the weights.
 
     *Variants.* In the released code no gradient flows through the peer term: "published" is
     cross-entropy on observed labels with weights `1 / P(observed | positive, a)` from the truth.

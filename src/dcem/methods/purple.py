@@ -27,15 +27,15 @@ class PurpleClassifier(LearnerClassifier):
     up to a common constant (`dcem.estimation.found`); then f is learnt as the truth behind a test
     whose sensitivity is c_g, the highest of them taken as 1.
 
-    *Assumption.* The outcome depends on the features alike in all groups, and whether a positive is
-    found depends on the group alone. Scores then rank people, across groups too, and are in
-    proportion to the risk where it is small. They are not risks: how many positives are never
-    found, in any group, the table does not say.
+    *Assumption.* The outcome depends on the features in the same way in all groups, and whether a
+    positive is found depends on the group alone. Scores then rank people, also across groups, and
+    are proportional to the risk where it is small. They are not risks: the table does not say how
+    many positives are never found in any group.
 
-    *When it fails.* Where features bear on being found, it learns them as risk, as `y-obs` does.
-    Where a group's own relation of features and outcome differs, the difference is taken for a
-    rate. `dcem audit` tests the second. With a record of testing it throws away what tested
-    negatives say.
+    *When it fails.* Where features affect being found, it mistakes them for risk, as `y-obs` does.
+    Where the relation between features and outcome differs between groups, it mistakes the
+    difference for a rate of being found; `dcem audit` tests for this. Where testing was recorded,
+    it discards what tested negatives say.
 
     Parameters
     ----------

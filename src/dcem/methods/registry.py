@@ -89,7 +89,7 @@ ENTRIES: dict[str, MethodEntry] = {
     "dragonnet": MethodEntry(
         "dragonnet:DragonNetClassifier",
         "comparison",
-        "its scores are not probabilities of the outcome; it is there for comparison",
+        "its scores are not probabilities of the outcome; it is included for comparison",
     ),
     "peer-loss": MethodEntry(
         "peer_loss:PeerLossClassifier",
@@ -99,37 +99,37 @@ ENTRIES: dict[str, MethodEntry] = {
     "group-peer-loss": MethodEntry(
         "peer_loss:GroupPeerLossClassifier",
         "noise",
-        "it assumes one probability of being missed within a group",
+        "it assumes that every positive of a group is missed with the same probability",
     ),
     "truncated-lq": MethodEntry(
         "robust_losses:TruncatedLqClassifier",
         "noise",
-        "it takes missing positives for random label noise",
+        "it treats missing positives as random label noise",
     ),
     "gjs": MethodEntry(
         "robust_losses:GeneralizedJensenShannonClassifier",
         "noise",
-        "it takes missing positives for random label noise",
+        "it treats missing positives as random label noise",
     ),
     "self": MethodEntry(
         "self_ensemble:SelfEnsembleClassifier",
         "noise",
-        "it takes missing positives for scattered label noise",
+        "it treats missing positives as scattered label noise",
     ),
     "dividemix": MethodEntry(
         "dividemix:DivideMixClassifier",
         "noise",
-        "it takes missing positives for a scattered minority of wrong labels",
+        "it treats missing positives as a scattered minority of wrong labels",
     ),
     "sar-em": MethodEntry(
         "sar_em:SarEMClassifier",
         "found",
-        "it counts tested negatives as unknown, and throws away what testing has shown",
+        "it counts tested negatives as unknown, and discards what testing has shown",
     ),
     "purple": MethodEntry(
         "purple:PurpleClassifier",
         "found",
-        "it counts tested negatives as unknown, and throws away what testing has shown",
+        "it counts tested negatives as unknown, and discards what testing has shown",
     ),
     "imputation-only": MethodEntry(
         "dcem:ImputationOnlyClassifier", "latent", "it is a part of dcem, for comparison"
@@ -146,7 +146,7 @@ ENTRIES: dict[str, MethodEntry] = {
     "parcelling": MethodEntry(
         "reject_inference:ParcellingClassifier",
         "inferred",
-        "it takes the untested for worse by a factor that nobody can check",
+        "it assumes that the untested are worse by a factor that nobody can check",
     ),
     "bias-aware-self-learning": MethodEntry(
         "reject_inference:BiasAwareSelfLearningClassifier",
@@ -156,12 +156,12 @@ ENTRIES: dict[str, MethodEntry] = {
     "heckman": MethodEntry(
         "heckman:HeckmanClassifier",
         "selection",
-        "it needs a variable that drives testing and is unrelated to the outcome",
+        "it needs a variable that affects testing and is unrelated to the outcome",
     ),
     "unmeasured-cause": MethodEntry(
         "unmeasured:UnmeasuredCauseClassifier",
         "selection",
-        "it needs a known prevalence, or features that drive testing and not the outcome",
+        "it needs a known prevalence, or features that affect testing but not the outcome",
     ),
     "ensemble": MethodEntry("ensemble:SelectiveEnsembleClassifier", "mixed"),
 }

@@ -113,14 +113,15 @@ class FuzzyAugmentationClassifier(RejectInferenceClassifier):
     """Count every untested row twice: as positive by its predicted risk, as negative by the rest.
 
     *Idea.* A model of the tested gives each untested row a risk p. The row enters twice, as a
-    positive of weight p and as a negative of weight 1 - p, and a second model learns from all.
+    positive with weight p and as a negative with weight 1 - p, and a second model learns from all
+    rows.
 
     *Assumption.* As tested-only: what holds for the tested at given features holds for the
     untested.
 
-    *When it fails.* It cannot do much harm, or good: where the first model is a logistic regression
-    without a penalty, the second is the same model, because the rows that are added agree with it
-    already. Other learners change a little: they smooth their own guesses.
+    *When it fails.* It does little harm, and little good. If the first model is a logistic
+    regression without a penalty, the second is the same model, because the added rows already agree
+    with it. Other learners change slightly, because they smooth their own predictions.
 
     References
     ----------
@@ -145,17 +146,17 @@ class FuzzyAugmentationClassifier(RejectInferenceClassifier):
 class ParcellingClassifier(RejectInferenceClassifier):
     """Give the untested of a score band the band's rate of positives, times a factor.
 
-    *Idea.* A model of the tested scores everybody. The score is cut into bands that hold equally
-    many of the tested. Of the untested of a band, drawn at random, as large a share is labelled
-    positive as among its tested, times `factor`: they were declined for a reason. A second model
-    learns from all.
+    *Idea.* A model of the tested scores everybody. The score is divided into bands with equal
+    numbers of tested people. In each band, a random share of the untested is labelled positive: the
+    share among the band's tested, times `factor`, because people were declined for a reason. A
+    second model learns from all rows.
 
     *Assumption.* Within a band the untested are positive `factor` times as often as the tested. No
-    table can show it; 1 says that the score explains who is tested.
+    table can show this; a factor of 1 means that the score explains who is tested.
 
-    *When it fails.* Where the factor is wrong, and nothing tells. Those who score worse than all
-    tested people share the last band, whatever their risk. Labels are drawn, so that another seed
-    gives another model (`n_members` averages).
+    *When it fails.* If the factor is wrong, nothing shows it. People who score worse than all
+    tested people share the last band, whatever their risk. Labels are drawn at random, so another
+    seed gives another model (`n_members` averages over several).
 
     Parameters
     ----------
@@ -227,24 +228,25 @@ def parcelled(
 
 
 class BiasAwareSelfLearningClassifier(RejectInferenceClassifier):
-    """Label only those untested rows of which a weak model is sure, more of them positive.
+    """Label only the untested rows of which a weak model is sure, more of them positive.
 
-    *Idea.* Self-learning for credit scoring. First rejects are *filtered*: an isolation forest of
-    the tested says how much each untested row is like them, and those outside two percentiles are
-    set aside. Then, in each round, a random part of the rest is scored by a weak model (logistic
-    regression with an L1 penalty); the share `labelled` with the highest scores is labelled
-    positive, and `labelled / imbalance` with the lowest negative, since positives are more common
-    among the declined. Thresholds stay those of the first round. After a round the strong model
-    (`learner`) is fitted to all labels and judged on held-out rows by a *Bayesian evaluation*: its
-    AUC, tested rows by their labels, untested ones by the risk that the first strong model gives
-    them. Rounds end where that no longer rises.
+    *Idea.* Self-learning for credit scoring. First rejects are *filtered*: an isolation forest
+    fitted to the tested says how similar each untested row is to them, and rows outside two
+    percentiles are set aside. Then, in each round, a random part of the rest is scored by a weak
+    model (logistic regression with an L1 penalty); the share `labelled` with the highest scores is
+    labelled positive, and `labelled / imbalance` with the lowest negative, since positives are more
+    common among the declined. The thresholds of the first round are kept. After a round the strong
+    model (`learner`) is fitted to all labels and judged on held-out rows by a *Bayesian
+    evaluation*: its AUC, with labels for tested rows and, for untested rows, the risk that the
+    first strong model gives them. Rounds end when this AUC no longer rises.
 
-    *Assumption.* As tested-only, for the rows that are labelled: those of which a model of the
-    tested is sure are what it says.
+    *Assumption.* That of tested-only, for the rows that are labelled: where a model of the tested
+    is sure, it is right.
 
-    *When it fails.* Where the model is sure and wrong: far from the tested, or where an unrecorded
-    reason drives both approval and outcome. With few labels per round, as published, little
-    changes. It leaves calibration alone: labels are the extremes, and more of them are positive.
+    *When it fails.* Where the model is sure but wrong: far from the tested, or where an unrecorded
+    cause affects both approval and outcome. With few labels per round, as published, little
+    changes. It does not improve calibration: only extreme rows are labelled, and more of them
+    positive.
 
     Parameters
     ----------

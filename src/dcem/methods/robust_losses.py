@@ -34,12 +34,12 @@ class TruncatedLqClassifier(SupervisedNetwork):
     *Assumption.* Labels flip at random, and the model is right early enough to find the wrong ones
     improbable.
 
-    *When it fails.* Positives are rare among observed labels: they soon are the improbable rows,
-    and get left out, tested or not. The published runs (q = k = .1 on raw features, last weights)
-    rank *against* the truth at most settings of the simulation: median AUC .287 at k 1, q_t 2,
-    which is not a sign error. Nor is it the loss alone: the same q and k on standardised features,
-    stopped early at the best weights, give .597 there, below y-obs and at a larger ROC gap. The
-    authors' alternating pruning of rows is not part of it.
+    *When it fails.* Positives are rare among observed labels, so they soon become the improbable
+    rows and are left out, tested or not. The published runs (q = k = .1 on raw features, last
+    weights) rank *against* the truth at most settings of the simulation: median AUC .287 at k 1,
+    q_t 2, which is not a sign error. Nor is it the loss alone: the same q and k on standardised
+    features, stopped early at the best weights, give .597 there, below y-obs and at a larger ROC
+    gap. The authors' alternating pruning of rows is not implemented.
 
     Parameters
     ----------
@@ -76,19 +76,19 @@ class TruncatedLqClassifier(SupervisedNetwork):
 
 
 class GeneralizedJensenShannonClassifier(SupervisedNetwork):
-    """The Jensen-Shannon divergence between label and predictions: bounded, and self-consistent.
+    """The Jensen-Shannon divergence between label and predictions, a bounded loss.
 
-    *Idea.* The divergence of the label (as a distribution) from the prediction is a bounded
-    loss between cross-entropy and absolute error. The generalised form takes several predictions of
-    the same row, on slightly disturbed inputs: the divergence of all of them from their mixture
-    then also demands that they agree, label or not.
+    *Idea.* The divergence of the label (as a distribution) from the prediction is a bounded loss
+    between cross-entropy and absolute error. The generalised form uses several predictions of the
+    same row, on slightly perturbed inputs: the divergence of all of them from their mixture also
+    requires that they agree, whatever the label.
 
-    *Assumption.* Labels flip at random; and a small disturbance of the inputs does not change the
+    *Assumption.* Labels flip at random; and a small perturbation of the inputs does not change the
     outcome. (For images the authors use random augmentation; here it is normal noise on the
     features, which suits standardised ones.)
 
-    *When it fails.* As `y-obs`: it learns who is positive *and* tested. Consistency smooths the
-    model, but cannot tell a wrong zero from a right one.
+    *When it fails.* As for `y-obs`: it learns who is positive *and* tested. Consistency smooths the
+    model, but cannot distinguish a wrong zero from a right one.
 
     Parameters
     ----------

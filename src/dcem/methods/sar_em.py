@@ -23,7 +23,7 @@ LOSSES = ("classifier_loss", "propensity_loss")
 
 
 class SarEMClassifier(NetworkClassifier):
-    """Positives that were found, and a mixture of the rest: EM over who else is positive.
+    """Learn from found positives alone: EM over who else is positive.
 
     *Idea.* A found positive (tested, and positive) is certain. Everyone else, a tested negative
     included, is *unlabelled*: negative, or a positive that nobody found. With a classifier f(x) and
@@ -34,9 +34,10 @@ class SarEMClassifier(NetworkClassifier):
     random, SAR), and the two networks can be distinguished: their product f e is all that the
     record shows, and any split of it explains the record equally well.
 
-    *When it fails.* It throws away what disparate censorship offers: a tested negative is a known
-    negative, and counts here as unknown. The split between f and e then rests on the networks'
-    shapes and start, and ranks can come out worse than by counting the untested as negative.
+    *When it fails.* It discards information that disparate censorship offers: a tested negative is
+    a known negative, but counts as unknown here. The split between f and e then depends on the
+    architecture and the starting weights of the networks, and the ranking can be worse than by
+    counting the untested as negative.
 
     *Variants.* Both stop after `patience` iterations without improvement on validation rows.
     "corrected" starts from a classifier of found positives against the rest, both sides given equal

@@ -24,24 +24,24 @@ class SelfEnsembleClassifier(NetworkClassifier):
     """Self-ensemble label filtering: keep the labels that a moving ensemble agrees with.
 
     *Idea.* Untested people count as negative. A network (the student) learns the labels and, on
-    disturbed inputs, to agree with a moving average of its own weights (the teacher), which is less
-    swayed by single wrong labels. Labels that the teachers so far contradict on average are
-    dropped, and a new student starts from the beginning, round after round, as long as the
-    validation labels say that it helps.
+    perturbed inputs, to agree with a moving average of its own weights (the teacher), which is less
+    affected by single wrong labels. Labels that the teachers so far contradict on average are
+    dropped, and a new student starts from scratch. Rounds continue as long as the validation labels
+    show an improvement.
 
     *Assumption.* Wrong labels are scattered, so that a smooth model contradicts them; and the
     validation labels, wrong in the same way, still rank two models correctly.
 
-    *When it fails.* Zeros of a region that is never tested are not scattered: the teacher confirms
+    *When it fails.* Zeros in a region that is never tested are not scattered: the teacher confirms
     them. With rare positives it hardly ever contradicts a zero, so little is dropped, and the
     result stays close to `y-obs`. Stopping rewards agreement with observed labels, that is, with
     the testing policy.
 
     *Variants.* "corrected": rounds are compared by the AUC of validation *probabilities*, the best
     round is returned, and dropped rows still take part, without their labels, in the agreement
-    between student and teacher, as its authors mean. "published": rounds are compared by the AUC of
-    *hard* predictions (the balanced accuracy, often a tie at one half) with the round just before,
-    and dropped rows are gone.
+    between student and teacher, as the authors intend. "published": rounds are compared by the AUC
+    of *hard* predictions (the balanced accuracy, often a tie at one half) with the round just
+    before, and dropped rows are gone.
 
     Parameters
     ----------

@@ -116,9 +116,10 @@ class LearnerClassifier(SupervisedNetwork):
         "network"; one of `dcem.learners.LEARNERS`, which need no torch: "linear" (penalised
         logistic regression), "boost" (boosted trees, LightGBM), "forest" (extremely randomised
         trees), "smooth" (a line with bumps), "perceptron" (a small network in NumPy); or a
-        scikit-learn classifier, which is cloned, and not saved. What is said of networks (`hidden`
-        to `dtype`, `steps` to `patience`) is for networks alone; `n_members` of other learners are
-        fitted to rows with random weights, so that they disagree where the rows say little.
+        scikit-learn classifier, which is cloned but not saved. The parameters of networks (`hidden`
+        to `dtype`, `steps` to `patience`) have no effect on other learners. If `n_members` of
+        another learner are asked for, they are fitted to randomly weighted rows, so that they
+        disagree where the rows say little.
     """
 
     learner: Any = "network"
@@ -215,12 +216,14 @@ def lessons(
 class ObservedLabelsClassifier(LearnerClassifier):
     """Count the untested as negative, and train on everybody.
 
-    *Idea.* What is done by default: a label that nobody collected is a zero.
+    *Idea.* This is what most tables do by default: a label that nobody collected is recorded as
+    zero.
 
     *Assumption.* Whoever was not tested would have tested negative.
 
-    *When it fails.* Under disparate censorship it learns P(positive and tested): it ranks by risk
-    *and* by how likely one is to be tested, and so carries the testing policy into the model.
+    *When it fails.* Under disparate censorship it learns P(positive and tested). It ranks people by
+    their risk *and* by how likely they are to be tested, so the model reproduces the testing
+    policy.
 
     References
     ----------
@@ -238,14 +241,14 @@ class ObservedLabelsClassifier(LearnerClassifier):
 class OracleClassifier(LearnerClassifier):
     """Train on the truth of everybody, tested or not.
 
-    *Idea.* The ceiling: what the same network would learn if nobody were censored.
+    *Idea.* The upper limit: what the same network would learn if everybody were tested.
 
-    *Assumption.* Somebody knows the truth of untested people. Nobody does outside a simulation, so
-    this method takes `truth=`, which real data do not have.
+    *Assumption.* The true outcome of untested people is known. It is only in simulations, so this
+    method takes `truth=`, which real data do not have.
 
-    *When it fails.* On every real table, for lack of the truth. And it is a ceiling for *this*
-    network and these rows, not for the problem: another network may do better, and on few rows it
-    is as noisy as any other fit.
+    *When it fails.* It cannot be used on real tables, which lack the truth. And it is a ceiling for
+    *this* network and these rows, not for the problem: another network may do better, and on few
+    rows it is as noisy as any other fit.
 
     References
     ----------
@@ -315,10 +318,8 @@ class TestedOnlyClassifier(LearnerClassifier):
     *When it fails.* Where testing follows sharp rules, so that whole regions are never tested;
     where an unrecorded reason drives both testing and outcome.
 
-    References
-    ----------
-    T. Chang and J. Wiens, ICML 2024, as for `dcem` (its strongest baseline); of the
-    problem it answers to: H. Lakkaraju et al., "The Selective Labels Problem: Evaluating
+    References ---------- T. Chang and J. Wiens, ICML 2024, as for `dcem` (its strongest baseline);
+    on the problem that it addresses: H. Lakkaraju et al., "The Selective Labels Problem: Evaluating
     Algorithmic Predictions in the Presence of Unobservables", KDD 2017.
     """
 
@@ -332,12 +333,12 @@ class TestedOnlyClassifier(LearnerClassifier):
 
 
 class TestedOnlyPlusGroupClassifier(GroupPredictor, TestedOnlyClassifier):
-    """Tested-only with the group as an input: a model that knows to whom a row belongs.
+    """Tested-only with the group as an additional input.
 
     *Idea.* Let the model learn each group's own relation between features and outcome.
 
-    *Assumption.* As tested-only; and that using the group to predict is acceptable where the model
-    is used.
+    *Assumption.* That of tested-only. In addition, using the group for prediction must be
+    acceptable where the model is used.
 
     *When it fails.* The group is a proxy for the testing policy: the model can learn who is tested
     rather than who is ill. Prediction needs `sensitive_features`. The paper's class was never

@@ -40,17 +40,17 @@ class UnmeasuredCauseClassifier(SelectiveClassifier):
     *Idea.* Two probit equations, who is tested and who has the outcome, share an unmeasured cause:
     their errors are correlated. How strong it is cannot be known from the labels of the tested
     alone. It follows from how common the outcome is known to be (state it: `prevalence`), and from
-    features that are known to drive testing alone or the outcome alone. The group has a place in
-    the equation of who is tested, and none in that of the outcome. The score is the risk of
-    everybody, tested or not.
+    features that are known to affect only testing or only the outcome. The group enters the
+    equation of who is tested, but not that of the outcome. The score is the risk of everybody,
+    tested or not.
 
     *Assumption.* The stated prevalence is right; features that are left out of an equation have no
-    place there; both equations are linear, with normal errors of one correlation for everybody.
+    effect there; both equations are linear, with normal errors of one correlation for everybody.
 
-    *When it fails.* A wrong prevalence is believed: the cause is made as strong as it takes to meet
-    it. Without a prevalence and without exclusions only the shape of the normal distribution
-    speaks, and a notice says so. Where the outcome is curved in the features, models that can bend
-    rank better, and are moved to a known prevalence too.
+    *When it fails.* A wrong prevalence is believed: the cause is made as strong as is needed to
+    match it. Without a prevalence and without exclusions, the result rests only on the shape of the
+    normal distribution, and a notice says so. Where the outcome is not linear in the features,
+    flexible models rank better, and they can use a known prevalence too.
 
     Parameters
     ----------
@@ -126,9 +126,10 @@ class UnmeasuredCauseClassifier(SelectiveClassifier):
         self.correlation_interval_ = [float(np.tanh(best[-1] + side)) for side in (-reach, reach)]
         if for_outcome.all() and data.n_groups == 1 and not problem.known_prevalence:
             notice(
-                f"{self.name} is told neither a prevalence (`prevalence`) nor features that drive "
-                "testing alone (`testing_only`): only the shape of the normal distribution tells "
-                "how strong the unmeasured cause is. State one, or take another method."
+                f"{self.name} has neither a known prevalence (`prevalence`) nor features that "
+                "affect only testing (`testing_only`). The strength of the unmeasured cause is "
+                "then estimated only from the shape of the normal distribution. State one of them, "
+                "or choose another method."
             )
 
     def members(self, X: np.ndarray, rows: np.ndarray, *, exact: bool = True) -> np.ndarray:

@@ -33,25 +33,26 @@ SMALLEST = 1e-30  # an unclipped weight stays finite: infinity times a weight of
 class InversePropensityClassifier(LearnerClassifier):
     """Tested-only, each row weighted by one over its probability of being tested.
 
-    *Idea.* A tested person who had a chance of one in ten to be tested represents ten people.
-    Weighted so, the tested rows look like everybody, and the network spends its capacity where
-    people are rather than where testing is.
+    *Idea.* A tested person who had a chance of one in ten of being tested represents ten people.
+    With these weights the tested rows look like everybody, and the network spends its capacity
+    where people are rather than where tests are.
 
-    *Assumption.* Features and group explain who is tested; everybody has a real chance of it.
+    *Assumption.* Features and group explain who is tested; everybody has a real chance of being
+    tested.
 
-    *When it fails.* Under sharp testing rules a few rows of tiny probability carry nearly all the
-    weight: the variance is that of a handful of people. Clipping trades that for bias. Weights
-    say nothing of regions that were never tested. Since the labels of tested rows are right at
-    given features, weighting changes what a flexible network learns only where it has to
-    compromise; on the simulation it is close to tested-only.
+    *When it fails.* Under sharp testing rules a few rows with tiny probabilities carry nearly all
+    the weight, so the variance is that of a handful of people. Clipping trades this variance for
+    bias. Weights say nothing about regions that were never tested. The labels of tested rows are
+    right at given features, so weighting changes what a flexible network learns only where it has
+    to compromise; on the simulation the result is close to tested-only.
 
-    *Variants.* "corrected" clips the probability from below, normalises the weights to mean 1, and
-    nobody's weight comes from a model of testing that saw whether she was tested: networks are
-    fitted to either half of the rows, other learners in five folds. "published" does none of it.
-    (The released class trains on all rows, untested ones as negatives, with a propensity fitted to
-    the wrong split; the published row cannot come from it. This is what the paper describes, and
-    does not give that row either: AUC .796 [.662, .864] against the published .829 [.598, .874],
-    ROC gap .045 against .048; near, not equal.)
+    *Variants.* "corrected" clips the probability from below and normalises the weights to mean 1.
+    Each person's weight comes from a model of testing that was not fitted to this person: networks
+    are fitted to either half of the rows, other learners in five folds. "published" does none of
+    this. (The released class trains on all rows, untested ones as negatives, with a propensity
+    fitted to the wrong split; the published row cannot come from it. What is implemented here is
+    what the paper describes. It does not give that row either: AUC .796 [.662, .864] against the
+    published .829 [.598, .874], ROC gap .045 against .048; close, but not equal.)
 
     Parameters
     ----------
@@ -121,21 +122,21 @@ class DoublyRobustClassifier(LearnerClassifier):
     """Regress a pseudo-outcome that is right if either of two models is (DR-learner).
 
     *Idea.* Fit m(x), the outcome among the tested, and e(x, a), the probability of being tested.
-    Everybody gets the pseudo-outcome m(x) + t (y - m(x)) / e(x, a): the model's guess, corrected
-    for tested people by its error, in proportion to how many untested people they stand for. Its
-    mean at given features is P(y | x) if m or e is right. A network is then fitted to it by
-    squared error. (The untested label counts as zero, so the other arm of the usual two-arm
-    pseudo-outcome vanishes.) Nobody's pseudo-outcome comes from models that saw her label: the
-    rows are halved, m and e come from one half and pseudo-outcomes of the other are regressed; the
-    two resulting networks are averaged.
+    Everybody gets the pseudo-outcome m(x) + t (y - m(x)) / e(x, a): the model's prediction,
+    corrected for tested people by its error, in proportion to how many untested people they
+    represent. Its mean at given features is P(y | x) if m or e is right. A network is then fitted
+    to it by squared error. (The untested label counts as zero, so the other arm of the usual
+    two-arm pseudo-outcome vanishes.) Each person's pseudo-outcome comes from models that did not
+    see their label: the rows are halved, m and e come from one half and pseudo-outcomes of the
+    other are regressed; the two resulting networks are averaged.
 
-    *Assumption.* As inverse weighting: features and group explain testing, and everybody has a real
-    chance of it.
+    *Assumption.* That of inverse weighting: features and group explain who is tested, and everybody
+    has a real chance of being tested.
 
     *When it fails.* Under sharp testing rules e is tiny: clipping biases the correction, and m
     extrapolates to regions without labels, so that neither model is right. Half the rows fit the
-    models, half the final network. The paper's class was never released; this follows Kennedy's
-    definition, and the published row need not come out.
+    models, half the final network. The paper's class was never released. This one follows Kennedy's
+    definition, so its results may differ from the published row.
 
     Parameters
     ----------
