@@ -63,7 +63,7 @@ def test_counts_are_those_of_the_task(task, comparison) -> None:
 
 def test_where_the_truth_is_known_it_is_what_could_not_have_been_known(comparison) -> None:
     said = next(one for one in comparison.warnings if one.key == "no-overlap")
-    assert said.headline.startswith("Without the truth, what holds for everybody could not have")
+    assert said.headline.startswith("Without the truth, numbers for everybody could not have")
     assert (said.severity, said.remedy) == ("note", "")  # the answer is the truth's
 
 

@@ -125,6 +125,6 @@ def test_with_a_known_prevalence_strengths_count_from_its_odds(problem):
     told = {one.key: one.text for one in found.findings}
     assert "those that match the known prevalence" in told["bounds"]
     page = to_markdown(audit_document(found))
-    assert "gamma counts from the odds that meet it" in page
+    assert "gamma is relative to the odds that match it" in page
     assert "45.0, 50.0" in page  # as stated, and nowhere as something else
     assert "44." not in page.split("Known prevalence")[1].split("##")[0]

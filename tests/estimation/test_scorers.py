@@ -155,7 +155,7 @@ def test_labels_of_any_kind_but_those_the_model_does_not_know(world) -> None:
     assert judge(model, X, pd.Series(y).astype("Int64")) == known
     assert judge(model, X, pd.DataFrame(y)) == known
     for coded in (np.where(np.isnan(y), -1, y), np.where(np.isnan(y), None, y.astype(str))):
-        with pytest.raises(InputError, match="Write NaN where nobody looked"):
+        with pytest.raises(InputError, match="Write NaN for untested rows"):
             judge(model, X, coded)
     with pytest.raises(InputError, match="between 0 and 1"):
         scorer("dr-net-benefit", threshold=1)

@@ -106,7 +106,7 @@ def test_kickout_knows_how_few_are_positive():
         first, second = chosen_by_both(judge, score)
         told = judge.kickout("dr", first, second)
         if (judge.problem.y_obs[first] == 1).sum() < 10:
-            assert "known positive" in told.reason
+            assert "known to be positive" in told.reason
         else:
             held.append(told.low <= truth <= told.high)
     assert 100 < len(held) < 290

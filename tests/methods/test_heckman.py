@@ -125,7 +125,7 @@ def test_without_an_excluded_variable_or_with_a_weak_one_it_is_said():
     X, _, y_obs = world(-0.5, 600)
     with pytest.warns(dcem.DataWarning, match="no excluded variable"):
         assert np.isnan(methods.make("heckman").fit(X, y_obs).strength_)
-    with pytest.warns(dcem.DataWarning, match="hardly drive testing"):
+    with pytest.warns(dcem.DataWarning, match="hardly affect testing"):
         methods.make("heckman", excluded=[1]).fit(X, y_obs)
 
 

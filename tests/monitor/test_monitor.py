@@ -347,7 +347,7 @@ def test_nobody_is_told_to_rank_people_by_what_ranks_them_by_chance(model):
         assert found.answer == "refit"
         page = found.to_markdown()
         assert "No: it does not clearly rank people better than chance" in page
-        assert "to rank people only" not in page
+        assert "only to rank people" not in page
         assert "and then" not in page
 
 
