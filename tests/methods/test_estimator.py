@@ -301,7 +301,7 @@ def test_without_groups_those_of_validation_rows_do_not_matter(table):
 def test_validation_rows_that_cannot_say_when_to_stop_are_refused(table):
     untested = table.problem().subset(~table.tested)
     for name in ("dcem", "tested-only"):
-        with pytest.raises(dcem.InputError, match=r"Nobody is tested among .* rows of validation"):
+        with pytest.raises(dcem.InputError, match=r"None of the .* rows of `validation`"):
             methods.make(name).fit_problem(table.problem(), validation=untested)
     with pytest.raises(dcem.InputError, match="must be a SelectiveLabels"):
         dcem.DCEMClassifier().fit(table.X, table.y, tested=table.tested, validation=(table.X, 1))

@@ -84,7 +84,7 @@ def test_a_method_that_knows_no_such_test_says_so(people):
     pytest.importorskip("torch")
     X, y, group, _ = people
     model = methods.make("peer-loss", steps=10)
-    with pytest.warns(DataWarning, match="results of the test as they are"):
+    with pytest.warns(DataWarning, match="test results as they are"):
         model.fit(X[:400], y[:400], sensitive_features=group[:400], **RATES)
 
 

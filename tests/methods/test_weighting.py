@@ -233,7 +233,7 @@ def test_what_cannot_be_is_refused() -> None:
     for method in (InversePropensityClassifier, DoublyRobustClassifier):
         with pytest.raises(ValueError, match="clip is a probability"):
             method(clip=0.0, **PLAIN).fit_problem(rows)
-    with pytest.raises(ValueError, match="divides by the probability as it is: leave clip alone"):
+    with pytest.raises(ValueError, match="unclipped probability: leave `clip` at its default"):
         InversePropensityClassifier(variant="published", clip=0.1, **PLAIN).fit_problem(rows)
     one_person = np.where(rows.tested, 0, 1 + np.arange(120))
     with pytest.raises(InputError, match="at least two tested people"):

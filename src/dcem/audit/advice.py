@@ -237,5 +237,5 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
     if lost:
         return best, f"{default}right if features explain testing{extrapolates}"
     if kind == "mixed":
-        return best, f"{default}it weighs models of several kinds by held-out tests{but}"
+        return best, f"{default}it weights models of several kinds by held-out tests{but}"
     return best, f"right if features explain testing: tested and untested people overlap{but}"

@@ -301,7 +301,8 @@ def _overturned(b: Breakdown, about: str, known: bool) -> Finding:
     elif b.with_interval <= 1:
         key, severity = "not-clear", "note"
         text = (
-            f"Even if the odds of untested people are {odds}, the interval includes no difference."
+            f"Even if the odds of untested people are {odds}, the interval does not exclude the "
+            "opposite."
         )
     elif b.with_interval == inf:
         key, severity = "holds-anyway", "fine"

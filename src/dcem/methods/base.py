@@ -371,8 +371,8 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
             return np.zeros(shape_of(X)[0], dtype=np.int64)
         if sensitive_features is None:
             raise InputError(
-                f"{type(self).__name__} predicts with the group of each row: pass "
-                "sensitive_features. A method that needs the features alone is dcem."
+                f"{type(self).__name__} needs the group of each row to predict: pass "
+                "sensitive_features. dcem, for example, needs only the features."
             )
         name = "sensitive_features"
         labels = check_aligned({"X": X, name: sensitive_features})

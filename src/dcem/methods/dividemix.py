@@ -108,7 +108,9 @@ class DivideMixClassifier(NetworkClassifier):
     def _train(self, data: FleetData) -> Trained:
         require_one_of("variant", self.variant, VARIANTS)
         if not 0 < self.prior < 1 or self.temperature <= 0 or self.mixup <= 0:
-            raise ValueError("prior must lie between 0 and 1; temperature and mixup be positive")
+            raise ValueError(
+                "prior must lie between 0 and 1; temperature and mixup must be positive"
+            )
         # Problem m is learnt by a pair: network m of the first fleet and network m of the second.
         pair = _Learner(self, data, 0), _Learner(self, data, 1)
         for learner in pair:

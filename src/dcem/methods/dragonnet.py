@@ -84,7 +84,7 @@ class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
     targeted_weight: float | None = None
 
     name: ClassVar[str] = "dragonnet"
-    in_short: ClassVar[str] = "takes the group's effect off the record"
+    in_short: ClassVar[str] = "subtracts the group's effect from the record"
     step_cost: ClassVar[float] = 4.0
     as_published: ClassVar[Mapping[str, Any]] = {
         "sinusoid": SINGLE | RELEASED | {"steps": 2000},
@@ -135,8 +135,8 @@ class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
         require_one_of("variant", self.variant, VARIANTS)
         if self.network is not None or not self.hidden:
             raise ValueError(
-                "dragonnet builds its trunk and heads from `hidden`, with at least one layer; "
-                "a `network` of one's own cannot be split that way."
+                "dragonnet builds its trunk and heads from `hidden`, with at least one layer; your "
+                "own `network` cannot be split that way."
             )
         if self.variant == "published" and data.n_groups > 2:
             raise InputError(

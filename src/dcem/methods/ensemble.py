@@ -99,7 +99,7 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     n_jobs: int | None = None
 
     name: ClassVar[str] = "ensemble"
-    in_short: ClassVar[str] = "several models, weighed by held-out tests"
+    in_short: ClassVar[str] = "several models, weighted by held-out tests"
     corrects_tests: ClassVar[bool] = True
     members_alike: ClassVar[bool] = False
     uses_validation: ClassVar[bool] = False  # every row is held out once

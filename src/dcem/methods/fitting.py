@@ -201,8 +201,8 @@ def prepare(
         validation = _aligned(validation, problem)
         if estimator.uses_validation and not estimator.uses_truth and not validation.tested.any():
             raise InputError(
-                f"Nobody is tested among the {len(validation)} rows of validation: nothing there "
-                "says when to stop. Give rows some of which were tested, or leave out `validation`."
+                f"None of the {len(validation)} rows of `validation` is tested, so nothing there "
+                "says when to stop. Give some tested rows, or leave out `validation`."
             )
     truth, watched_truth = _check_truth(estimator, problem, validation, truth)
     problem, truth, counted = that_count(problem, truth)
@@ -240,10 +240,9 @@ def require_no_record(name: str) -> None:
     if entry_of(name).needs_record:
         usable = [one for one, entry in ENTRIES.items() if not entry.needs_record]
         raise InputError(
-            f"{name!r} needs to know who was tested, and this table says only who was found "
-            f"positive. Without a record of testing there are: {', '.join(usable)}. The others "
-            "become possible where it is stated what share of positives is found "
-            "(`test_sensitivity`)."
+            f"{name!r} needs to know who was tested, but this table says only who was found "
+            f"positive. Methods that work without a record of testing: {', '.join(usable)}. To use "
+            "the others, state what share of positives is found (`test_sensitivity`)."
         )
 
 
@@ -255,8 +254,8 @@ def _learnt_from(estimator: Any, problem: SelectiveLabels) -> str:
     elif test is not None:
         said.append(f"The results of an imperfect test, as they are: {test.words}.")
         notice(
-            f"{estimator.name!r} learns the results of the test as they are, not the truth behind "
-            "them: it knows no imperfect test. `ensemble`, `dcem` and `tested-only` do."
+            f"{estimator.name!r} learns the test results as they are, not the truth behind them: "
+            "it cannot correct for an imperfect test. `ensemble`, `dcem` and `tested-only` can."
         )
     return " ".join([*said, said_of_known(problem)]).strip()
 
@@ -315,8 +314,8 @@ def _check_truth(
     if not estimator.uses_truth:
         if truth is not None:
             raise InputError(
-                f"{type(estimator).__name__} does not use the truth of untested rows, and is not "
-                "given it: leave out `truth`."
+                f"{type(estimator).__name__} does not use the truth of untested rows. Leave out "
+                "`truth`."
             )
         return None, None
     if truth is None:

@@ -100,7 +100,7 @@ class HeckmanClassifier(SelectiveClassifier):
     n_members: int = 1
 
     name: ClassVar[str] = "heckman"
-    in_short: ClassVar[str] = "models who is tested and an unrecorded cause of both"
+    in_short: ClassVar[str] = "models testing and outcome, with an unrecorded cause of both"
     corrects_tests: ClassVar[bool] = True
     uses_validation: ClassVar[bool] = False  # nothing is chosen by held-out rows
 
@@ -139,7 +139,7 @@ class HeckmanClassifier(SelectiveClassifier):
         effect = design_effect(pulls, table.weight, table.person, int((~outcome).sum()))
         self.strength_ = float(2 * (without - whole) * len(table) / effect)
         self._say(
-            "what drives testing and not the outcome (likelihood-ratio statistic "
+            "what affects testing but not the outcome (likelihood-ratio statistic "
             f"{max(self.strength_, 0):.0f})"
         )
         if self.strength_ < WEAK:
@@ -153,8 +153,8 @@ class HeckmanClassifier(SelectiveClassifier):
         """What the model card says of what was learnt."""
         sure = "" if np.isnan(self.p_value_) else f", {p_value(self.p_value_)}"
         said = (
-            "The risk of everybody, an unrecorded cause of test and outcome allowed for "
-            f"(correlation {decimal(self.correlation_)}{sure}), as told by {told_by}."
+            "The risk of everybody, allowing for an unrecorded cause of test and outcome "
+            f"(correlation {decimal(self.correlation_)}{sure}), identified by {told_by}."
         )
         self.learnt_from_: str = f"{said} {getattr(self, 'learnt_from_', '')}".strip()
 

@@ -172,7 +172,7 @@ class PeerLossClassifier(_PeerNetwork):
     noise_rate: float | None = None
 
     name: ClassVar[str] = "peer-loss"
-    in_short: ClassVar[str] = "takes missed positives for noise"
+    in_short: ClassVar[str] = "treats missed positives as noise"
     by_group: ClassVar[bool] = False
 
     def _given_rates(self, n_groups: int) -> Sequence[float] | None:
@@ -213,14 +213,14 @@ class GroupPeerLossClassifier(_PeerNetwork):
     noise_rates: Sequence[float] | None = None
 
     name: ClassVar[str] = "group-peer-loss"
-    in_short: ClassVar[str] = "takes missed positives for noise, by group"
+    in_short: ClassVar[str] = "treats missed positives as noise, by group"
     by_group: ClassVar[bool] = True
 
     def _given_rates(self, n_groups: int) -> Sequence[float] | None:
         if self.noise_rates is not None and len(self.noise_rates) != n_groups:
             raise InputError(
-                f"noise_rates has {len(self.noise_rates)} values for {n_groups} groups: give one a "
-                "group, in the order of the group names."
+                f"noise_rates has {len(self.noise_rates)} values for {n_groups} groups: give one "
+                "per group, in the order of the group names."
             )
         return self.noise_rates
 

@@ -213,8 +213,8 @@ def _fit_foreign(model: Any, X: np.ndarray, target: np.ndarray, weight: np.ndarr
     if has_fit_parameter(model, "sample_weight"):
         return clone(model).fit(X, target, sample_weight=weight)
     notice(
-        f"The propensity model {type(model).__name__} takes no sample_weight: rows count alike in "
-        "it, although they have weights. Everything else uses the weights."
+        f"The propensity model {type(model).__name__} takes no sample_weight, so the rows count "
+        "equally in it, although they have weights. Everything else uses the weights."
     )
     return clone(model).fit(X, target)
 

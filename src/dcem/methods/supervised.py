@@ -243,8 +243,8 @@ class OracleClassifier(LearnerClassifier):
 
     *Idea.* The upper limit: what the same network would learn if everybody were tested.
 
-    *Assumption.* The true outcome of untested people is known. It is only in simulations, so this
-    method takes `truth=`, which real data do not have.
+    *Assumption.* The true outcome of untested people is known. Outside simulations it never is, so
+    this method takes `truth=`, which real data do not have.
 
     *When it fails.* It cannot be used on real tables, which lack the truth. And it is a ceiling for
     *this* network and these rows, not for the problem: another network may do better, and on few
@@ -316,11 +316,13 @@ class TestedOnlyClassifier(LearnerClassifier):
     hardly anybody was tested.
 
     *When it fails.* Where testing follows sharp rules, so that whole regions are never tested;
-    where an unrecorded reason drives both testing and outcome.
+    where an unrecorded cause affects both testing and outcome.
 
-    References ---------- T. Chang and J. Wiens, ICML 2024, as for `dcem` (its strongest baseline);
-    on the problem that it addresses: H. Lakkaraju et al., "The Selective Labels Problem: Evaluating
-    Algorithmic Predictions in the Presence of Unobservables", KDD 2017.
+    References
+    ----------
+    T. Chang and J. Wiens, ICML 2024, as for `dcem` (its strongest baseline); on the problem that
+    it addresses: H. Lakkaraju et al., "The Selective Labels Problem: Evaluating Algorithmic
+    Predictions in the Presence of Unobservables", KDD 2017.
     """
 
     name: ClassVar[str] = "tested-only"
@@ -350,7 +352,7 @@ class TestedOnlyPlusGroupClassifier(GroupPredictor, TestedOnlyClassifier):
     """
 
     name: ClassVar[str] = "tested-only-plus-group"
-    in_short: ClassVar[str] = "learns from the tested alone, told the group"
+    in_short: ClassVar[str] = "learns from the tested alone, with the group as input"
     needs_group: ClassVar[bool] = True
 
     def _rows(self, part: Rows, data: FleetData) -> Rows:

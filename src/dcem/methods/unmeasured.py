@@ -85,7 +85,7 @@ class UnmeasuredCauseClassifier(SelectiveClassifier):
     cause_prior: float = 1.0
 
     name: ClassVar[str] = "unmeasured-cause"
-    in_short: ClassVar[str] = "an unmeasured cause, held by a known prevalence"
+    in_short: ClassVar[str] = "models an unmeasured cause, given a known prevalence"
     corrects_tests: ClassVar[bool] = True
     uses_validation: ClassVar[bool] = False  # nothing is chosen by held-out rows
 

@@ -97,7 +97,7 @@ class InversePropensityClassifier(LearnerClassifier):
     def _fit(self, data: Prepared) -> None:
         self._check_parameters()
         if self.variant == "published":
-            raise ValueError("The published ipw is a network: leave learner alone.")
+            raise ValueError("The published ipw is a network: leave `learner` at its default.")
         require_learner(self, weights=True)
         self.propensity_, watched, self.propensity_model_ = propensities(self, data)
         more = [None if e is None else {"e": e} for e in (self.propensity_, watched)]
@@ -108,8 +108,8 @@ class InversePropensityClassifier(LearnerClassifier):
         _check_clip(self.clip)
         if self.variant == "published" and self.clip != InversePropensityClassifier.clip:
             raise ValueError(
-                "The published ipw divides by the probability as it is: leave clip alone, or "
-                "choose variant='corrected'."
+                "The published ipw divides by the unclipped probability: leave `clip` at its "
+                "default, or choose variant='corrected'."
             )
 
     def _lesson(self, rows: Any, n_groups: int) -> Lesson:

@@ -48,6 +48,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "the test has these rates": "the record has these rates",
         "known of the test": "known of the record",
         "test sensitivity": "sensitivity of the record",
+        "imperfect test": "imperfect record",
+        "imperfect tests": "imperfect records",
         "tests are sometimes wrong": "recorded outcomes are sometimes wrong",
         "of the tests show the opposite": "of the recorded outcomes are the opposite",
         "tests are positive": "loans default",
