@@ -72,7 +72,7 @@ def test_as_saved(learnt):
     X = people(200, 4)[0]
     np.testing.assert_array_equal(again.interval(X, 1.7), ends.interval(X, 1.7))
     np.testing.assert_array_equal(again.sets(X, 1.7), ends.sets(X, 1.7))
-    with pytest.raises(ValueError, match="fit together"):
+    with pytest.raises(ValueError, match="inconsistent"):
         LearntEnds.from_plain(described, arrays | {"coefficients": np.zeros((2, 2))}, 3)
 
 

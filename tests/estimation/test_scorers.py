@@ -89,7 +89,7 @@ def test_folds_share_out_what_was_seen_and_keep_people_together() -> None:
         assert 2 <= np.nansum(y[test]) <= 9
         held[test] += 1
     assert (held == 1).all()
-    with pytest.raises(InputError, match="1 folds of 400 people"):
+    with pytest.raises(InputError, match="between 2 and 400; got 1"):
         next(SelectiveKFold(1).split(np.zeros((400, 1)), y))
 
 
