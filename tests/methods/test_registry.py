@@ -54,9 +54,9 @@ def test_an_entry_says_what_its_class_says(name):
 @pytest.mark.parametrize(("module", "name"), FORMER)
 def test_former_names_work_with_a_warning(module, name):
     home = importlib.import_module(f"dcem.methods.{module}")
-    with pytest.warns(FutureWarning, match=f"{name} is called"):
+    with pytest.warns(FutureWarning, match=f"{name} is now called"):
         assert getattr(home, name) is getattr(home, current_name(name))
-    with pytest.warns(FutureWarning, match=f"{name} is called"):
+    with pytest.warns(FutureWarning, match=f"{name} is now called"):
         assert getattr(methods, name) is getattr(home, current_name(name))
 
 
