@@ -329,9 +329,7 @@ def about_groups(
     assert widest.gap_pair is not None
     left = not_compared(widest)
     whose = (
-        "every method"
-        if len(known) == len(judged)
-        else ("every method that can be judged by group")
+        "every method" if len(known) == len(judged) else "every method that can be judged by group"
     )
     sentence = (
         "No two groups' ROC curves differ by more than chance, for "
