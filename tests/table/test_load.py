@@ -415,3 +415,9 @@ def test_one_person_who_stands_for_many_and_ages_as_groups_are_pointed_out():
     assert any("race=9 under `missing`" in one for one in said(coded, group=("race",)))
     assert said(coded, group=("race",), missing=("race=9",))[0].startswith("Group column 'race' is")
     assert any("'X' in all rows" in one for one in said(frame, group=("country",)))
+
+
+def test_a_frame_says_aloud_which_cells_keep_a_column_from_being_a_number():
+    frame = messy().assign(car=[*map(str, np.arange(N - 2) % 30), "7,5", "7,5"])
+    with pytest.warns(DataWarning, match="'car': text because of its spelling: '7,5'"):
+        read_table(frame, ROLES)

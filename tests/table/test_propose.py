@@ -373,6 +373,11 @@ def test_a_german_export(draw):
         (np.arange(5, 10), None),
         (np.r_[np.arange(1, 6), [7, 9]], "7, 9"),
         (np.arange(18, 100), None),
+        (np.r_[np.tile(np.arange(20, 96), 50), [999] * 3], "999"),  # rare, and plainly no age
+        (np.r_[np.tile(np.arange(20, 96), 50), [-1]], "-1"),
+        (np.r_[np.tile(np.arange(0, 96), 50), [-9]], "-9"),
+        (np.r_[np.tile(np.arange(20, 76), 50), [99]], None),  # rare, and may be an age
+        (np.r_[np.tile(np.arange(0, 4), 500), [9]], None),  # or a large family
     ],
 )
 def test_a_number_that_stands_for_a_missing_one_is_pointed_out(numbers, said):

@@ -16,7 +16,7 @@ import pyarrow as pa
 from dcem.table import checks, dates, design, groups, leaks, outcome, values
 from dcem.table import read as reading
 from dcem.table.addresses import SERVER, located
-from dcem.table.columns import Column, guess_kind
+from dcem.table.columns import MENDABLE, Column, guess_kind
 from dcem.table.drawing import Draw, read_some
 from dcem.table.encoder import Encoder
 from dcem.table.frames import as_table
@@ -131,7 +131,12 @@ def read_table(
     """
     if not isinstance(source, str | Path):
         frame = source if isinstance(source, pd.DataFrame) else as_table(source)
-        return _read(reading.as_arrow(frame), roles, frame, encoder)
+        read = _read(reading.as_arrow(frame), roles, frame, encoder)
+        for one in (column for column in read.columns if column.encoded):
+            for note in one.note.split("; "):  # all notes of a file are shown by commands
+                if any(words in note for words in MENDABLE):
+                    notice(f"{one.name!r}: {note}.")
+        return read
     path = located(source)
     header = reading.read_header(path, query)
     with naming(path):

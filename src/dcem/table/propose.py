@@ -403,7 +403,7 @@ def _left_out(
                 why[one.name] = f"Not usable as a feature: {one.note.split(';')[0]}."
         features = [one for one in read.columns if one.role == "feature" and one.name not in why]
         for one in features:
-            pointed = (values.FAR_OFF, values.TWO_UNITS, *MENDABLE)
+            pointed = (values.FAR_OFF, values.TWO_UNITS)  # `problems` tell of others
             told = [n for n in one.note.split("; ") if any(words in n for words in pointed)]
             yield from (f"{one.name!r}: {note}." for note in told)
         if codes := [one.name for one in features if LIKE_CODES in one.note]:

@@ -367,8 +367,8 @@ def limits_parsed(values: Sequence[str]) -> np.ndarray:
 def apart(name: str, found: np.ndarray, counts: np.ndarray) -> str:
     """What to say of numbers that are often written for a missing one, far from all others.
 
-    -9 among ages, 97 to 99 among drinks per week: nothing below 1 % of the rows, where it does
-    little harm.
+    -9 among ages, 97 to 99 among drinks per week. Below 1 % of the rows, 7 to 9 are left alone, and
+    the others must be farther off than the rest are from one another: 999 among ages, not 99.
     """
     few = min(MOST_MARKS + 1, len(found))
     for side in (1, -1):
@@ -381,13 +381,14 @@ def apart(name: str, found: np.ndarray, counts: np.ndarray) -> str:
                 continue
             gap, spread = abs(first - inner), abs(inner - side * (side * found).min())
             is_next = gap == 1 and side > 0  # after 6 comes 7
-            beyond = found[order[-1]] < -6 and inner >= 0
+            beyond = found[order[-1]] < (0 if inner >= 1 else -6) and inner >= 0
             often = counts[order[-many:]].sum() >= 0.01 * counts.sum()
-            if often and ((gap > spread / 4 and not is_next) or beyond):
+            far = gap > spread / 4 if often else gap > spread and not 0 < first < 10
+            if (far and not is_next) or beyond:
                 lies, it = ("lies", "it means") if many == 1 else ("lie", "they mean")
                 listed = ", ".join(f"{name}={value}" for value in written[-many:])
-                far = f"{', '.join(written[-many:])} {lies} {FAR_OFF}"
-                return f"{far}: if {it} missing, list {listed} under `missing`"
+                off = f"{', '.join(written[-many:])} {lies} {FAR_OFF}"
+                return f"{off}: if {it} missing, list {listed} under `missing`"
     return ""
 
 
