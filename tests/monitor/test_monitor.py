@@ -35,6 +35,7 @@ from dcem.scoring import TableModel, fit_table, monitor_model
 from dcem.table import Roles, read_table
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import DataWarning, InputError
+from dcem.text import percent
 
 ROLES = Roles(label="y", tested="tested", group="sex", time="day")
 
@@ -237,10 +238,20 @@ def test_shares_of_groups_are_withheld_beside_a_small_one(model):
     new = read_table(frame, model.roles_of_new, encoder=model.encoder)
     found = monitor_model(model, new)
     tested = {one.of: one for one in found.about("tested")}
-    assert "withheld" in tested["f"].now.reason
-    assert not tested["f"].difference.estimable  # from `then` and it, `now` would follow
-    assert tested["f"].clear  # an alarm all the same
-    assert next(f for f in found.findings if f.key == "who-is-tested").groups == ("f", "m")
+    assert "withheld" in tested["m"].now.reason  # one more than the small one, the smaller
+    assert not tested["m"].difference.estimable  # from `then` and it, `now` would follow
+    assert tested["m"].clear  # an alarm all the same
+    told = next(f for f in found.findings if f.key == "who-is-tested")
+    assert told.groups == ("f", "m")
+    assert "group m withheld" in told.text
+    assert tested["f"].difference.estimable
+    shares = [percent(one.value) for one in (tested["everybody"].now, tested["everybody"].then)]
+    assert told.headline.endswith(
+        "everybody {}, expected from the earlier decisions {}".format(*shares)
+    )
+    (before, _), now = found.positive["f"], [one.now for one in tested.values()]
+    assert before.estimable
+    assert sum(one.estimable for one in now) == len(now) - 1
     assert tested["everybody"].now.estimable
     small = next(finding for finding in found.findings if finding.key == "small-groups")
     assert small.groups == ("x",)

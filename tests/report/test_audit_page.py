@@ -11,13 +11,14 @@ import pytest
 from document_cells import cells
 
 from dcem.audit import audit_labels, remedies, without_small_cells
+from dcem.audit.advice import with_conclusions
 from dcem.estimation.findings import SEVERITIES
 from dcem.estimation.findings import Finding as Found
 from dcem.estimation.overlap import HARDLY
 from dcem.metrics.estimate import Estimate
 from dcem.report import audit as blocks
 from dcem.report.audit import SECTIONS, audit_document
-from dcem.report.audit_opening import key_numbers, opening, who_differs
+from dcem.report.audit_opening import key_numbers, limits, opening, picture, who_differs
 from dcem.report.bounds import undecided_figure
 from dcem.report.document import NOTHING, WITHHELD, Missing, Name, Table, Text
 from dcem.report.figures import people
@@ -95,6 +96,42 @@ def test_the_first_screen_names_who_is_tested_less(document) -> None:
     assert [row.label for row in opening.picture.rows] == [Name("north"), Name("south & east")]
     assert [row.marked for row in opening.picture.rows] == [True, False]
     assert any("<tiny>" in limit for limit in opening.limits)
+
+
+def test_too_little_is_known_of_groups_without_an_estimate_and_not_of_the_reference(found) -> None:
+    nothing = Estimate(nan, reason="fewer than 30 of these people were tested")
+    assert not any("north" in limit for limit in limits(found))
+    lacking = replace(
+        found,
+        reference="south & east",
+        testing=tuple(
+            replace(one, difference=nothing if one.group == "south & east" else one.difference)
+            for one in found.testing
+        ),
+        prevalence=tuple(
+            replace(one, doubly_robust=nothing, within=nothing) if one.group == "north" else one
+            for one in found.prevalence
+        ),
+    )
+    said = limits(lacking)
+    assert not any("south & east" in limit for limit in said)
+    assert "How common the outcome is in north: too little is known." in said
+    assert "1 more group:" in picture(lacking).caption  # <tiny>, and not the reference
+
+
+def test_the_checklist_tells_of_groups_why_and_only_what_is_clear(found) -> None:
+    few = "fewer than 30 of these people were tested"
+    overlap = found.overlap | {"north": replace(found.overlap["north"], reason=few)}
+    kept = found.prevalence_sensitivity
+    for strength, told in ((1.0, False), (2.0, True)):
+        clear = replace(kept.breakdown, with_interval=strength)
+        sensitivity = replace(kept, breakdown=clear)
+        explained, *rest = with_conclusions(
+            replace(found, overlap=overlap, prevalence_sensitivity=sensitivity)
+        ).assumptions
+        assert (clear.conclusion in explained.says) == told
+        assert "not clear" not in explained.says
+    assert any(f"north: {few}" in one.says for one in rest)
 
 
 def test_many_groups_are_counted_in_the_answer(found) -> None:

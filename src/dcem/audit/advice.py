@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import isnan
 
 from dcem.audit.findings import all_findings
-from dcem.audit.remedies import stands
+from dcem.audit.remedies import each_group, stands
 from dcem.audit.results import CLEAR_P, Assumption, Audit, MethodAdvice
 from dcem.estimation.instrument import DECIDERS_ASSUMPTION
 from dcem.estimation.results import EVERYBODY
@@ -32,7 +32,7 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
     conclusions = [
         f"“{found.breakdown.conclusion}” {stands(found.breakdown)}"
         for found in (b, c)
-        if found is not None and not isnan(found.breakdown.value)
+        if found is not None and found.breakdown.with_interval > 1
     ]
     asked = [one for one in audit.known if one.difference.estimable]
     against = [one for one in asked if one.disagrees]
@@ -47,9 +47,7 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
         "serious" if against or refuted else "fine" if asked else "caution",
         held * bool(asked)
         + by_deciders * refuted
-        + (
-            "; ".join(conclusions) + "." if conclusions else "No sensitivity analysis was possible."
-        ),
+        + ("; ".join(conclusions) + "." if conclusions else "Nothing in the table can show it."),
     )
     if audit.deciders is not None and audit.deciders.prevalence:
         crossed = any(finding.key == "deciders-refuted" for finding in audit.findings)
@@ -71,7 +69,8 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
             "others.",
         )
     every = audit.overlap.get(EVERYBODY)
-    groups = [o.group for o in audit.overlap.values() if not o.complete and o.group != EVERYBODY]
+    told = (one.values["reasons"] for one in audit.findings if one.key == "overlap-groups")
+    lost: Mapping[str, str] = next(told, {})
     yield Assumption(
         "Everybody had a real chance of being tested (overlap)",
         "tested",
@@ -80,12 +79,12 @@ def _assumptions(audit: Audit) -> Iterator[Assumption]:
         else "serious"
         if not every.complete
         else "caution"
-        if groups
+        if lost
         else "fine",
         "Testing does not vary."
         if every is None
         else f"{percent(every.reach)} of people are within reach of the tests."
-        + (f" Not met in: {', '.join(groups)}." if groups else ""),
+        + (f" It is not shown in every group. {each_group(lost)}." if lost else ""),
     )
     calibration = audit.calibration
     if calibration is not None:

@@ -25,10 +25,11 @@ from dcem.estimation.results import EVERYBODY, WITHHELD
 from dcem.metrics.estimate import Estimate
 from dcem.metrics.plain import six_digits
 from dcem.table.columns import MOST_LEVELS, RARE
-from dcem.table.disclosure import THRESHOLD, few_people, people_of
+from dcem.table.disclosure import THRESHOLD, people_of
 from dcem.table.encoder import Encoder, Encoding
 from dcem.table.known import known_words
 from dcem.table.labels import SelectiveLabels
+from dcem.table.summary import shown_counts
 from dcem.table.times import period
 
 BINS = 8  # of a number
@@ -194,16 +195,23 @@ def rates(problem: SelectiveLabels, evaluator: Evaluator) -> dict[str, dict[str,
         alike = replace(problem, known_prevalence=())
         shown = Evaluator(alike, fold=evaluator.fold, nuisances=evaluator.nuisances)
     found: dict[str, dict[str, Estimate]] = {"tested": {}, "positive": {}, "prevalence": {}}
-    *of_groups, of_all = few_people(problem)
+    counts = shown_counts(problem, problem.counts()).to_dict(orient="records")
+    hidden = {
+        name: {cell for cell, count in one.items() if isinstance(count, str)}
+        for name, one in zip((*problem.group_names, EVERYBODY), counts, strict=True)
+    }
+    if (problem.sent != problem.tested).any():  # counts that the rule does not know of
+        every = set().union(*hidden.values())
+        hidden = {name: own if name == EVERYBODY else every for name, own in hidden.items()}
     for name, mine in problem.parts().items():
         if name != EVERYBODY and evaluator.lacking("tested", name):
             continue
-        # a share with its interval tells how many it is of, and what is left for a small group
-        few = bool(of_all) if name == EVERYBODY else any(of_groups)
-        for rate, yes, of in (
-            ("tested", problem.sent, mine),
-            ("positive", problem.y_obs == 1, mine & problem.tested),
+        # a share with its interval tells both of its counts
+        for rate, whole, yes, of in (
+            ("tested", "rows", problem.sent, mine),
+            ("positive", "tested", problem.y_obs == 1, mine & problem.tested),
         ):
+            few = hidden[name] & {rate, whole}
             found[rate][name] = WITHHELD if few else people.proportion(yes, of)
         found["prevalence"][name] = shown.prevalence("dr", name)
     return found

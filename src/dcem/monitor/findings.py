@@ -181,18 +181,22 @@ def _who_is_tested(found: Monitoring) -> Iterator[Finding]:
     changed = [one for one in found.about("tested") if one.clear]
     if not changed:
         return
-    changes = "; ".join(
-        f"{_of_whom(one)} {one.difference.reason or format(one.difference, 'points')}"
-        for one in changed
-    )
+    shown = [one for one in changed if one.difference.estimable]
+    changes = [f"{_of_whom(one)} {one.difference:points}" for one in shown]
+    changes += [f"{_of_whom(one)} withheld" for one in changed if one not in shown]
+    headline = "Who is tested at equal features changed"
+    if shown:
+        most = min(shown, key=lambda one: (one.p_value, -abs(one.difference.value)))
+        was, now = percent(most.then.value), percent(most.now.value)
+        headline += f": {_of_whom(most)} {now}, expected from the earlier decisions {was}"
     yield Finding(
         "who-is-tested",
         "caution",
         "tested",
         _groups_named(changed),
         {one.of: one.difference for one in changed},
-        "Who is tested at equal features changed",
-        f"Share tested minus the share expected from the earlier decisions: {changes}.",
+        headline,
+        f"Share tested minus the share expected from the earlier decisions: {'; '.join(changes)}.",
         "Ask those who decide what changed, and whether results are in; then audit the new rows.",
     )
 

@@ -328,7 +328,7 @@ def picture(audit: Audit) -> doc.Dots | None:
     shown = sorted(known, key=lambda rate: -abs(rate.difference.value))[:MOST_ROWS]
     shown.sort(key=lambda rate: rate.difference.value)
     clear = {rate.group for rate in _clear_disparities(audit)}
-    left = len(audit.testing) - len(shown)
+    left = len(audit.testing) - len(shown) - bool(audit.reference)
     return doc.Dots(
         "Tested, at equal features",
         ("share tested",),
@@ -396,7 +396,11 @@ def limits(audit: Audit) -> tuple[str, ...]:
         found.append(
             "Not that the untested are negative: a model of the record learns who was tested."
         )
-    lost = {r.group: r.difference.reason for r in audit.testing if not r.difference.estimable}
+    lost = {
+        rate.group: rate.difference.reason
+        for rate in audit.testing
+        if not rate.difference.estimable and rate.group != audit.reference
+    }
     hidden = [name for name, reason in lost.items() if reason == WITHHELD.reason]
     small = [name for name in lost if name not in hidden]
     if audit.grouped and audit.extent == "some":
@@ -404,6 +408,16 @@ def limits(audit: Audit) -> tuple[str, ...]:
             found.append(f"Anything about {groups(small)}: too little is known.")
         if hidden:
             found.append(f"Anything about {groups(hidden)}: the numbers are withheld.")
+    everybody, *of_groups = audit.prevalence or (None,)
+    unknown = [
+        one.group
+        for one in of_groups
+        if not (best := _known_best(one)).estimable
+        and best.reason != WITHHELD.reason
+        and one.group not in lost
+    ]
+    if everybody is not None and _known_best(everybody).estimable and unknown:
+        found.append(f"How common the outcome is in {groups(unknown)}: too little is known.")
     every = audit.overlap.get(EVERYBODY)
     if every is not None and not every.complete:
         found.append(
