@@ -109,9 +109,9 @@ def judged(place: int, rows: int, seed: int) -> list[dict[str, Any]]:
     """One table of a world: what is learnt from it, held against new people."""
     from dcem.estimation import conformal
     from dcem.estimation.bounds import auc_range, decide
-    from dcem.estimation.ends import learn_ends
     from dcem.estimation.evaluator import Evaluator
     from dcem.estimation.ranking import RankedScore
+    from dcem.estimation.risk_limits import learn_ends
     from dcem.metrics import auc
     from dcem.table.labels import SelectiveLabels
 
@@ -182,8 +182,8 @@ def judged(place: int, rows: int, seed: int) -> list[dict[str, Any]]:
 def nhanes(data: Path, outcome: str, part: int) -> list[dict[str, Any]]:
     """One fifth of the people of NHANES, judged by limits learnt from the others."""
     from dcem.estimation import conformal
-    from dcem.estimation.ends import learn_ends
     from dcem.estimation.folds import person_folds
+    from dcem.estimation.risk_limits import learn_ends
     from dcem.metrics.calibration import equal_mass
     from dcem.tasks.nhanes import nhanes_problem, read_nhanes
 

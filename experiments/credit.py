@@ -224,12 +224,12 @@ def truths(number: int) -> dict[str, float]:
 def judged(number: int, seed: int) -> list[dict[str, Any]]:
     """One table of a setting, and which intervals hold the truth."""
     from dcem.audit.prevalence import preference
-    from dcem.compare import lending
+    from dcem.compare import credit
     from dcem.compare.fitting import Scored
     from dcem.estimation.evaluator import Evaluator
     from dcem.estimation.folds import person_folds
     from dcem.estimation.nuisances import fit_nuisances
-    from dcem.estimation.swaps import swap_set
+    from dcem.estimation.swap_sets import swap_set
     from dcem.table.labels import SelectiveLabels
 
     warnings.simplefilter("ignore")
@@ -244,9 +244,9 @@ def judged(number: int, seed: int) -> list[dict[str, Any]]:
     half = np.random.default_rng(seed).permutation(setting.rows) % 2 == 0
     swaps, asked = swap_set(judge, rank.rank), preference(judge)
     found = {
-        "gini": lending._twice(judge.auc("dr", rank.rank)),
-        "ks": lending._ks(judge, "dr", rank.rank, half),
-        "kickout": lending._kickout(judge, "dr", rank, first),
+        "gini": credit._twice(judge.auc("dr", rank.rank)),
+        "ks": credit._ks(judge, "dr", rank.rank, half),
+        "kickout": credit._kickout(judge, "dr", rank, first),
         "swapped_in": swaps.rate["swapped in"],
         "left_out": swaps.rate["left out"],
         "then": swaps.then,

@@ -27,7 +27,7 @@ from damages import cases
 
 from _record import RESULTS, record
 from dcem.audit import audit_labels
-from dcem.benchmark.file import load_benchmark
+from dcem.benchmark.toml_file import load_benchmark
 from dcem.compare import compare_methods
 from dcem.methods import make
 from dcem.scoring import TableModel, next_tests, predict_file

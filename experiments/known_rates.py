@@ -144,7 +144,7 @@ def told_problem(number: int, told: str, seed: int, drawn: tuple[np.ndarray, ...
 
 def judged(number: int, seed: int) -> list[dict[str, Any]]:
     """One table of a world, judged with everything that is told of its prevalence."""
-    from dcem.audit.known import known_rates
+    from dcem.audit.known_rates import known_rates
     from dcem.compare import judge as judging
     from dcem.compare.fitting import Scored
     from dcem.estimation.evaluator import Evaluator
@@ -260,7 +260,7 @@ def survey(
     data: str, outcome: str, told: str, folds: dict[int, np.ndarray]
 ) -> list[dict[str, Any]]:
     """Numbers without truth, and the default's risks, beside the truth."""
-    from dcem.audit.known import known_rates
+    from dcem.audit.known_rates import known_rates
     from dcem.estimation.evaluator import Evaluator
     from dcem.estimation.folds import percentiles
     from dcem.metrics import auc, calibration_error

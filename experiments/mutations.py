@@ -37,7 +37,7 @@ THREE = ("estimation/test_*.py", "metrics/test_*.py", "audit/test_*.py")
 OF_THE_DEFAULT = (
     "methods/test_ensemble.py",
     "methods/test_imperfect.py",
-    "methods/test_known.py",
+    "methods/test_known_rates.py",
     "methods/test_refit.py",
     "learners/test_*.py",
 )

@@ -114,7 +114,7 @@ def problem_of(world: World, drawn: tuple[np.ndarray, ...]) -> Any:
 
 def judged(number: int, seed: int) -> list[dict[str, Any]]:
     """The audit of one table: a row per group but the reference."""
-    from dcem.audit.found import audit_found
+    from dcem.audit.positives_only import audit_found
 
     warnings.simplefilter("ignore")
     world, known = WORLDS[number], prevalences(number)

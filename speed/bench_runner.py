@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from dcem.benchmark import fleets
-from dcem.benchmark.file import load_benchmark
 from dcem.benchmark.run import run
+from dcem.benchmark.toml_file import load_benchmark
 
 FILE = """
 [[tasks]]

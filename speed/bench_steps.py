@@ -4,8 +4,8 @@
 
 For random people, or the table of a settings file, a line of JSON each: seconds of fit, audit and
 comparison, and what `dcem check` says of them; and, while the comparison went on, how much `dcem
-compare` said was left (`dcem.compare.times`) and how much was. Times of one run compare with each
-other; on a machine that does other work, repeat it.
+compare` said was left (`dcem.compare.durations`) and how much was. Times of one run compare with
+each other; on a machine that does other work, repeat it.
 `--trail` adds when each step of the comparison began.
 """
 
@@ -54,8 +54,8 @@ def compared(problem, encoder) -> list[tuple[float, str]]:
 def left(problem, trail: list[tuple[float, str]]) -> list[list[float | None]]:
     """Seconds that had passed, were said to be left, and were left."""
     from dcem.cli._progress import Progress
+    from dcem.compare.durations import compare_steps, drawing_seconds
     from dcem.compare.fitting import default_methods
-    from dcem.compare.times import compare_steps, drawing_seconds
 
     now, quiet = [0.0], SimpleNamespace(update=lambda text: None, is_terminal=True)
     names = default_methods(problem.decider is not None)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dcem import cluster
+from dcem import ray_cluster
 from dcem.compare import fitting
 from dcem.estimation.folds import person_folds
 from dcem.extras import is_installed
@@ -65,9 +65,10 @@ def measure(workers: int, work: list[tuple[Any, ...]]) -> dict[str, Any]:
     )
     try:
         fit = timed()
-        list(cluster.shared_out(ray, fit, [work[0]] * 2 * workers))  # starts and warms the workers
+        warmed = ray_cluster.shared_out(ray, fit, [work[0]] * 2 * workers)
+        list(warmed)  # starts the workers
         begun = time.perf_counter()
-        found = dict(cluster.shared_out(ray, fit, work))
+        found = dict(ray_cluster.shared_out(ray, fit, work))
         seconds = time.perf_counter() - begun
     finally:
         ray.shutdown()

@@ -95,6 +95,23 @@ def shared() -> Path:
 
 
 @pytest.fixture
+def linear_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is tested and what tests show is modelled by logistic regression alone.
+
+    For tests that are about something else: trees take most of the time of an audit. What a file
+    shares among its tests is made before, by models of all kinds.
+    """
+    # two classes are then too many for trees and splines
+    monkeypatch.setattr("dcem.estimation.nuisance_learners.MOST_CLASSES", 1)
+
+
+@pytest.fixture
+def all_models(linear_models: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models of all kinds, for a test of a file that does without."""
+    monkeypatch.undo()
+
+
+@pytest.fixture
 def plain(tmp_path: Path) -> Path:
     """12 cells of two single-stage methods."""
     (tmp_path / "plain.toml").write_text(PLAIN)

@@ -15,7 +15,7 @@ import pytest
 from dcem import methods
 from dcem.app import roles_form
 from dcem.audit import audit_labels
-from dcem.benchmark.file import load_benchmark
+from dcem.benchmark.toml_file import load_benchmark
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.outcomes import Masses

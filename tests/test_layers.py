@@ -21,7 +21,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "dcem"
 # From the ground up. Members of one layer do not import each other, except `table` its `files`.
 LAYERS = [
     {"files", "table"},
-    {"cluster", "engine", "learners"},
+    {"ray_cluster", "engine", "learners"},
     {"metrics"},
     {"estimation"},
     {"methods"},

@@ -27,6 +27,8 @@ from dcem.report.to_terminal import to_terminal
 from dcem.scoring import fit_table
 from dcem.table import Roles, UserTable, read_table
 
+pytestmark = pytest.mark.usefixtures("linear_models")
+
 CELLS = ("rows", "tested", "untested", "positive", "negative")
 # group -> rows, tested, positive; each table has counts under ten, alone or beside others
 TABLES = {

@@ -48,6 +48,7 @@ def click_through(page: Any, address: str) -> None:
     """From the choice of a table to the audit, a picture of each screen."""
 
     def picture(name: str, **how: Any) -> None:
+        page.wait_for_load_state()  # the button for the theme appears by script
         page.screenshot(path=DOCS / "img" / f"app-{name}.png", **how)
         print(f"wrote app-{name}.png")
 

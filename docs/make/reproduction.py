@@ -20,7 +20,7 @@ from dcem.paper.exhibits import summary as summaries
 from dcem.paper.exhibits import tables as appendix
 from dcem.paper.exhibits import tradeoff as tradeoffs
 from dcem.paper.exhibits.catalogue import ELSEWHERE, find
-from dcem.paper.exhibits.claim_tests import Evidence, temperature_gap
+from dcem.paper.exhibits.claim_checks import Evidence, temperature_gap
 from dcem.paper.exhibits.points import brackets
 from dcem.paper.published import METHOD_NAMES, METRIC_NAMES
 from dcem.paper.sources import Found

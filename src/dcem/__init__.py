@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     from dcem import scoring as scoring
     from dcem import table as table
     from dcem import tasks as tasks
-    from dcem.audit.found import audit_found as audit_found
+    from dcem.audit.positives_only import audit_found as audit_found
     from dcem.audit.run import audit_labels as audit_labels
-    from dcem.compare.found import compare_found as compare_found
+    from dcem.compare.positives_only import compare_found as compare_found
     from dcem.compare.run import compare_methods as compare_methods
     from dcem.methods.dcem import DCEMClassifier as DCEMClassifier
     from dcem.scoring.model import load_model as load_model
@@ -73,9 +73,9 @@ _HOME = {
     "InputError": "table.messages",
     "Roles": "table.roles",
     "SelectiveLabels": "table.labels",
-    "audit_found": "audit.found",
+    "audit_found": "audit.positives_only",
     "audit_labels": "audit.run",
-    "compare_found": "compare.found",
+    "compare_found": "compare.positives_only",
     "compare_methods": "compare.run",
     "load_model": "scoring",
     "monitor_model": "scoring",

@@ -383,14 +383,17 @@ def test_the_words_of_the_table_are_proposed_and_a_choice_is_kept(app) -> None:
 
     stops = pd.read_csv(write_stops(app.tables / "stops.csv", 400))
     stops.assign(loan_amount=1, default_before=0).to_csv(app.tables / "loans.csv", index=False)
+    plain = stops.rename(columns={"contraband_found": "result"})
+    plain.to_csv(app.tables / "plain.csv", index=False)
+    of_tables = {"stops": "policing", "loans": "credit", "plain": "general"}
     with app.client() as client:
-        for name, words in (("stops", "general"), ("loans", "credit")):
+        for name, words in of_tables.items():
             client.post("/open", data=app.form(path=f"{name}.csv"))
             assert chosen(client, name) == words
         client.post("/t/loans/roles", data=app.form(words="medicine"))  # no column is clicked
         assert chosen(client, "loans") == "medicine"
-        (app.tables / "dcem.toml").write_text('table = "stops.csv"\nwords = "policing"\n')
-        assert chosen(client, "stops") == "policing"
+        (app.tables / "dcem.toml").write_text('table = "stops.csv"\nwords = "general"\n')
+        assert chosen(client, "stops") == "general"
 
 
 def test_the_check_speaks_the_chosen_words_and_those_of_the_buttons(app) -> None:

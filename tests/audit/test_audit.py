@@ -15,6 +15,7 @@ from dcem.metrics.plain import to_plain
 from dcem.report.audit_opening import key_numbers, verdict
 from dcem.report.document import Number
 from dcem.table.labels import SelectiveLabels
+from dcem.table.messages import InputError
 from dcem.tasks import make_sinusoid
 from dcem.text import percent
 
@@ -150,6 +151,16 @@ def test_a_group_of_three_stays_and_says_why(unfair) -> None:
     assert rate.difference.reason == "fewer than 30 people in the group"
     assert [f.groups for f in found.findings if f.key == "group-too-small"] == [("three",)]
     assert next(p for p in found.prevalence if p.group == "three").doubly_robust.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("precision", 0), ("precision", 3), ("least_difference", -1)]
+)
+def test_shares_that_cannot_be_meant_are_refused(fair, name, value) -> None:
+    with pytest.raises(InputError, match=f"`{name}` must lie between 0 and 1"):
+        audit_labels(fair.problem, **{name: value})
+    with pytest.raises(InputError, match="`threshold` must lie between 0 and 1"):
+        audit_labels(fair.problem, threshold=20, bounds=2)
 
 
 def test_everybody_tested(fair) -> None:

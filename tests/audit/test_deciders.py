@@ -109,3 +109,22 @@ def test_without_deciders_nothing_is_said(audit):
     found = audited(plain)
     assert found.deciders is None
     assert not [f for f in found.findings if f.about == "deciders"]
+
+
+def test_deciders_of_one_place_are_said_to_be_compared_with_each_other():
+    some = table()
+    place = np.array([0.0, 0, 0, 1, 1, 1])[some.decider]
+    names = np.array(some.decider_names)[some.decider]
+    problem = SelectiveLabels.from_arrays(
+        np.column_stack([some.X, place]),
+        some.y_obs,
+        decider=names,
+        feature_names=["age", "score", "ward=north"],
+    )
+    linear = {"linear": LogisticRegression(max_iter=200)}
+    found = audit_labels(
+        problem, learners=lambda classes, seed: linear, sources=["age", "score", "ward"]
+    )
+    told = {finding.key: finding.text for finding in found.findings}
+    assert "6 deciders, each compared with those with the same ward" in told["deciders-differ"]
+    assert "between deciders with the same ward" in told["deciders-comparable"]

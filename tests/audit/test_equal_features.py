@@ -49,3 +49,21 @@ def test_errors_of_the_group_model_enter_squared() -> None:
 def test_a_wrong_model_of_testing_does_no_harm_beside_a_right_one_of_the_group() -> None:
     people, mine, tested, testing, member = population(lambda x: np.full_like(x, -0.2))
     assert difference(people, mine, tested, 0 * testing + 0.3, member) == pytest.approx(-0.2)
+
+
+@pytest.mark.parametrize("visits", [1, 8])
+def test_none_tested_of_a_few_people_is_not_beyond_chance(visits) -> None:
+    """Two of forty were expected: none happens in every eighth table. Of 400 it never does.
+
+    Visits of people who are tested at each of them, or never, are no more people.
+    """
+    for size, beyond in ((40, False), (400, True)):
+        rng = np.random.default_rng(0)
+        testing = expit(rng.normal(-3, 0.5, 50 * size))
+        mine = np.arange(50 * size) < size
+        tested = (rng.random(50 * size) < testing) & ~mine
+        person = np.repeat(np.arange(50 * size), visits)
+        people = People(np.ones(len(person)), person, 50 * size)
+        rows = mine[person], tested[person], testing[person], np.full(len(person), 0.02)
+        here, there = equal_features(people, *rows)
+        assert people.interval(here - there).excludes(0) == beyond

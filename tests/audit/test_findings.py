@@ -16,8 +16,10 @@ from dcem.audit.sensitivity import Breakdown
 from dcem.estimation.findings import SEVERITIES, Finding
 from dcem.estimation.influence import People
 from dcem.metrics.estimate import Estimate
-from dcem.report.parts import listed_findings
+from dcem.report.shared import listed_findings
 from dcem.table.labels import SelectiveLabels
+
+pytestmark = pytest.mark.usefixtures("linear_models")
 
 
 def keyed(audit) -> dict:
@@ -253,6 +255,14 @@ def test_what_could_overturn_a_conclusion(fair_audit, value, interval, key) -> N
     sensitivity = replace(fair_audit.prevalence_sensitivity, breakdown=at)
     found = replace(fair_audit, prevalence_sensitivity=sensitivity, performance_sensitivity=None)
     assert key in keyed(found)
+
+
+def test_how_common_the_outcome_is_needs_no_estimate_where_everybody_was_tested(
+    fair_audit,
+) -> None:
+    keys = {"prevalence", "prevalence-unknown"}
+    assert keys & keyed(fair_audit).keys()
+    assert not keys & keyed(replace(fair_audit, extent="everybody")).keys()
 
 
 def test_shares_of_drivers_sum_to_one(unfair_audit) -> None:

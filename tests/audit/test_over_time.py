@@ -72,15 +72,33 @@ def test_an_outcome_that_drifts_is_found():
     assert "outcome-changed" in keys(audited(visits(drift=4.0)))
 
 
-def test_small_counts_are_withheld_from_the_start():
-    problem = visits(200)
-    few = np.where(np.arange(len(problem)) % 60 == 0, "rare", "usual")
-    crossed = SelectiveLabels.from_arrays(
-        problem.X, problem.y_obs, tested=problem.tested, time=problem.time, group=few
+def of_two_groups(n: int, rare: float) -> SelectiveLabels:
+    problem = visits(n)
+    group = np.where(np.random.default_rng(1).random(len(problem)) < rare, "rare", "usual")
+    return SelectiveLabels.from_arrays(
+        problem.X, problem.y_obs, tested=problem.tested, time=problem.time, group=group
     )
-    shown = audited(crossed).over_time.shown
-    rare, usual = ([one for one in shown if one.group == name] for name in ("rare", "usual"))
-    hidden = ["withheld" in one.tested.reason for one in rare]
-    assert hidden == [True, True, False]  # nobody rare in the last period
-    assert hidden == ["withheld" in one.tested.reason for one in usual]  # what is left tells them
-    assert all(one.tested.estimable for one in shown if one.group == "everybody")
+
+
+def test_periods_of_groups_are_so_long_that_no_count_is_small():
+    problem = of_two_groups(1000, 0.1)
+    shown = audited(problem).over_time.shown
+    starts = {
+        name: [one.since for one in shown if one.group == name]
+        for name in ("everybody", "rare", "usual")
+    }
+    assert len(starts["everybody"]) == 12
+    assert starts["rare"] == starts["usual"] == starts["everybody"][::3]
+    assert all(one.tested.estimable and one.positive.estimable for one in shown)
+    later = problem.time >= np.sort(problem.time)[3 * len(problem) // 12]
+    first = ~later & (problem.group == problem.group_names.index("rare"))
+    found = next(one for one in shown if one.group == "rare")
+    assert found.tested.value == pytest.approx(problem.tested[first].mean())
+
+
+def test_groups_too_small_for_any_two_periods_have_none():
+    audit = audited(of_two_groups(200, 0.03))
+    assert {one.group for one in audit.over_time.shown} == {"everybody"}
+    section = audit.to_markdown().split("## Over time")[1].split("##")[0]
+    assert "withheld" not in section
+    assert "Groups are left out" in section

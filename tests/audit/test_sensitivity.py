@@ -109,6 +109,28 @@ def test_breakdown_of_a_difference_in_auc() -> None:
     assert limit[1] > found.difference_range.high.max()
 
 
+def test_groups_are_compared_as_they_rank_if_features_explain_testing() -> None:
+    """Who was tested ranks well in group a only if the untested count as negative."""
+    world = make_world(20_000, seed=8)
+    problem, rng = world.problem, np.random.default_rng(0)
+    unlike = rng.normal(size=len(problem))
+    scores = logit(world.testing) + unlike, -problem.X[:, 1] + unlike / 4, unlike
+    score = np.choose(problem.group, scores)
+    found = performance_sensitivity(
+        Evaluator(problem, nuisances=Nuisances(world.testing, world.risk)), score, "mixed"
+    )
+    seen = {
+        name: metrics.auc(np.nan_to_num(problem.y_obs)[mine], score[mine])
+        for name, mine in problem.parts().items()
+    }
+    assert max(seen, key=seen.__getitem__) == "a"
+    truth = {
+        name: metrics.auc(world.truth[mine], score[mine]) for name, mine in problem.parts().items()
+    }
+    assert truth["b"] > truth["a"] > truth["c"]
+    assert found.pair == ("b", "c")
+
+
 def test_an_unmeasured_cause_of_testing_of_known_strength() -> None:
     """Group and testing share a cause that is not in the table. At its strength the bias bound
     takes away the whole difference, which is spurious."""

@@ -298,6 +298,56 @@ def test_crossed_attributes_are_looked_at_each_and_together() -> None:
     assert {f.groups[0] for f in found.findings if f.key == "tested-less"} >= {"2", "3"}
 
 
+@pytest.mark.parametrize(
+    ("sizes", "shift", "differ"),
+    [
+        ((0.4, 0.2, 0.2, 0.2), (1, 0, 0, 0), "a"),
+        ((0.25, 0.25, 0.25, 0.25), (0, 0, 0, -1), "d"),
+        ((0.5, 0.2, 0.15, 0.15), (0, -1, 1, 0), "bc"),
+        ((0.6, 0.2, 0.2), (1, 0, 0), "abc"),  # most people are in a: the others differ from it
+        ((0.25, 0.25, 0.25, 0.25), (0.6, 0.6, -0.6, -0.6), "abcd"),
+    ],
+)
+def test_groups_do_not_differ_because_another_one_stands_out(sizes, shift, differ) -> None:
+    rng = np.random.default_rng(3)
+    x, code = rng.normal(size=(4000, 2)), rng.choice(len(sizes), 4000, p=sizes)
+    tested = rng.random(4000) < expit(-0.4 + 0.5 * x[:, 0] + np.array(shift)[code])
+    y = np.where(tested, rng.random(4000) < 0.4, np.nan)
+    problem = SelectiveLabels.from_arrays(x, y, group=np.array(list("abcd"))[code])
+    found = audit_labels(problem, learners=linear)
+    assert {rate.group for rate in found.clear(found.testing)} == {*differ}
+    beside = {rate.group: rate.beside for rate in found.testing if rate.beside}
+    said = [f for f in found.findings if f.key == "beside-others"]
+    assert {f.groups[0] for f in said} == beside.keys()
+    assert all(set(names) <= {*differ} for names in beside.values())
+    verdict = found.document().opening.verdict
+    assert ("to differ too, but not clearly with" in " ".join(verdict.sentences)) == bool(beside)
+
+
+def test_a_small_group_that_stands_out_makes_no_other_one_differ() -> None:
+    """Nor by what chance adds to it: one in ten is tested less, and three groups are alike."""
+    sizes, n, wrong = np.array([0.1, 0.3, 0.3, 0.3]), 4000, 0
+    for seed in range(16):
+        rng = np.random.default_rng(seed)
+        x, code = rng.normal(size=n), rng.choice(4, n, p=sizes)
+        of_group = expit(-0.4 + 0.5 * x[:, None] + np.array([-0.8, 0, 0, 0]))
+        chance = of_group[np.arange(n), code]
+        y = np.where(rng.random(n) < chance, rng.random(n) < 0.4, np.nan)
+        problem = SelectiveLabels.from_arrays(x[:, None], y, group=np.array(list("abcd"))[code])
+        known = Nuisances(
+            chance,
+            np.full(n, 0.4),
+            testing_alone=of_group @ sizes,
+            testing_as=of_group,
+            membership=np.tile(sizes, (n, 1)),
+        )
+        rates = testing.testing_rates(problem, People.of(problem), known)
+        claimed = {one.group for one in rates if one.p_value < 0.05 and not one.beside}
+        assert "a" in claimed
+        wrong += len(claimed) > 1
+    assert wrong <= 2
+
+
 def test_the_audit_needs_no_torch() -> None:
     code = (
         "import sys, dcem.audit, dcem.estimation.scorers, dcem.methods\n"
@@ -336,3 +386,52 @@ def test_tests_of_a_selective_policy_count_like_few_at_random() -> None:
     assert more(Estimate(0.5, 0.4, 0.6)) == pytest.approx(0.75 * at_random, abs=1)
     assert more(none) == pytest.approx(at_random, abs=1)
     assert more(none, 0.001) == 600  # everybody who is left
+
+
+def test_a_few_tests_without_a_positive_do_not_show_that_yields_differ() -> None:
+    """They do not vary, so that by themselves they would be certain; many of them do show it."""
+    rng = np.random.default_rng(0)
+    seen = {}
+    for few, rate in ((12, 0.06), (120, 0.3)):
+        y = np.append(np.arange(600) < 600 * rate, np.zeros(few))
+        group = np.repeat(["many", "few"], [600, few])
+        order = rng.permutation(len(y))
+        y, group = np.tile(y[order], 2), np.tile(group[order], 2)
+        y[len(y) // 2 :] = np.nan
+        problem = SelectiveLabels.from_arrays(rng.normal(size=(len(y), 1)), y, group=group)
+        made = yields(problem, People.of(problem), rng.uniform(0.3, 0.7, len(y)))
+        seen[few] = next(one for one in made if one.group == "few")
+    assert min(seen[12].p_value, seen[12].p_value_equal) > 0.2
+    assert seen[12].difference.high > 0 < seen[12].at_equal_probability.high
+    assert max(seen[120].p_value, seen[120].p_value_equal) < 1e-3
+
+
+@pytest.mark.parametrize(("alike", "clear"), [(False, True), (True, False)])
+def test_visits_count_in_yields_as_far_as_they_are_not_alike(alike, clear) -> None:
+    """Five visits of sixty people are three hundred tests, unless each person has one result."""
+    rng = np.random.default_rng(1)
+    person = np.repeat(np.arange(200), 5)
+    group = np.where(person < 60, "a", "b")
+    luck = rng.random(200)[person] if alike else rng.random(1000)
+    y = np.append(luck < np.where(person < 60, 0.43, 0.3), np.full(1000, np.nan))
+    problem = SelectiveLabels.from_arrays(
+        rng.normal(size=(2000, 1)), y, group=np.tile(group, 2), id=np.tile(person, 2)
+    )
+    found = yields(problem, People.of(problem), rng.uniform(0.3, 0.7, 2000))[0]
+    assert (found.p_value < 0.01) == (found.p_value_equal < 0.01) == clear
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_yields_are_those_of_ten_people_who_count() -> None:
+    rng = np.random.default_rng(0)
+    y = np.append((rng.random(400) < 0.3) * 1.0, np.full(100, np.nan))
+    group, person = np.repeat(["one", "some", "others", "weightless"], 125), np.arange(500)
+    person[:125] //= 25  # five people of 25 visits
+    weight = (group != "weightless") * 1.0
+    problem = SelectiveLabels.from_arrays(
+        rng.normal(size=(500, 1)), y, group=group, id=person, weight=weight
+    )
+    made = yields(problem, People.of(problem), rng.uniform(0.3, 0.7, 500))
+    found = {one.group: one.difference.reason for one in made}
+    few = "fewer than 10 people of the group were tested"
+    assert found == {"one": few, "some": "", "others": "", "weightless": few}

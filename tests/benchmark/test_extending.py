@@ -4,9 +4,9 @@ import pytest
 
 from dcem.benchmark import backends
 from dcem.benchmark.cells import expand
-from dcem.benchmark.file import load_benchmark
 from dcem.benchmark.read import results
 from dcem.benchmark.run import run
+from dcem.benchmark.toml_file import load_benchmark
 from dcem.table.messages import InputError
 from dcem.tasks import make_sinusoid, registry
 

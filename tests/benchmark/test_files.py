@@ -7,7 +7,7 @@ import pytest
 from damaged_benchmarks import configurations
 
 from dcem.benchmark.cells import Cell, expand
-from dcem.benchmark.file import load_benchmark, preset_names
+from dcem.benchmark.toml_file import load_benchmark, preset_names
 from dcem.table.messages import InputError
 
 

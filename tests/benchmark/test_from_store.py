@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dcem.benchmark.file import load_benchmark
 from dcem.benchmark.read import results
 from dcem.benchmark.run import run
+from dcem.benchmark.toml_file import load_benchmark
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 

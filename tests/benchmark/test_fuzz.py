@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dcem.benchmark.cells import expand
-from dcem.benchmark.file import load_benchmark
+from dcem.benchmark.toml_file import load_benchmark
 from dcem.table.messages import InputError
 
 # An entry may hold any of these, whatever it should hold; as TOML.

@@ -3,7 +3,7 @@
 import pytest
 
 from dcem.benchmark.cells import expand
-from dcem.benchmark.file import load_benchmark
+from dcem.benchmark.toml_file import load_benchmark
 from dcem.table.messages import InputError
 from dcem.tasks.registry import possible
 

@@ -8,7 +8,7 @@ import pytest
 
 import dcem
 from dcem.benchmark.cells import estimator_of
-from dcem.benchmark.file import MethodInFile, load_benchmark, preset_names
+from dcem.benchmark.toml_file import MethodInFile, load_benchmark, preset_names
 from dcem.methods.propensity import PropensitySettings
 from dcem.table.labels import SelectiveLabels
 

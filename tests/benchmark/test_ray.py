@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from dcem.benchmark.backends import ray as ray_backend
-from dcem.benchmark.file import MEASURED, load_benchmark
 from dcem.benchmark.read import results, status
 from dcem.benchmark.run import run
+from dcem.benchmark.toml_file import MEASURED, load_benchmark
 from dcem.engine import checkpoint
 
 ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")

@@ -8,11 +8,11 @@ import pytest
 
 from dcem.benchmark import plan as planner
 from dcem.benchmark.backends import ray as ray_backend
-from dcem.benchmark.file import load_benchmark
 from dcem.benchmark.fleets import CellResult
 from dcem.benchmark.progress import Display
 from dcem.benchmark.read import results, status
 from dcem.benchmark.run import run
+from dcem.benchmark.toml_file import load_benchmark
 from dcem.table.messages import InputError
 
 

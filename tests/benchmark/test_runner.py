@@ -17,11 +17,11 @@ from rich.console import Console
 from dcem import metrics, tasks
 from dcem.benchmark import plan as planner
 from dcem.benchmark.cells import estimator_of, expand, task_of
-from dcem.benchmark.file import MEASURED, load_benchmark
 from dcem.benchmark.fleets import measure
 from dcem.benchmark.progress import Display
 from dcem.benchmark.read import export, results, status
 from dcem.benchmark.run import run
+from dcem.benchmark.toml_file import MEASURED, load_benchmark
 from dcem.engine import checkpoint
 from dcem.table.messages import InputError
 

@@ -15,8 +15,8 @@ import pytest
 
 from dcem.benchmark import database, machine, store
 from dcem.benchmark.cells import expand
-from dcem.benchmark.file import load_benchmark
 from dcem.benchmark.read import results, status
+from dcem.benchmark.toml_file import load_benchmark
 from dcem.table.messages import DataWarning, InputError
 
 VALUES = {"auc": 0.7, "roc_gap": 0.1}

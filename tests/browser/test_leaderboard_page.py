@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from dcem.benchmark.file import load_benchmark
 from dcem.benchmark.run import run
+from dcem.benchmark.toml_file import load_benchmark
 from dcem.paper import published
 from dcem.report.leaderboard import write_leaderboard
 

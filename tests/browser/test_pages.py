@@ -7,6 +7,9 @@ import pytest
 from choices import some
 from legible import contrast
 
+from dcem.report import document as doc
+from dcem.report.to_html import to_html
+
 SHELLED = ["comparison", "audit", "cohort", "demo", "comparison-no-overlap", "comparison-truth"]
 REPORTS = some(SHELLED, SHELLED[:5])  # the demo knows the truth, too
 PAGES = [*REPORTS, "leaderboard"]
@@ -222,6 +225,18 @@ def test_a_slider_moves_through_the_steps_of_its_table(pages, show) -> None:
     page.keyboard.press("End")
     assert place.locator("dd").all_inner_texts() == rows[-1]
     assert rows[-1][0] in slider.get_attribute("aria-valuetext")
+
+
+def test_every_view_can_be_shown_however_many_there_are(tmp_path, show) -> None:
+    """A comparison of twelve methods has as many."""
+    views = tuple(doc.View(f"by {i}", (doc.Text((f"view {i}",)),)) for i in range(12))
+    section = doc.Section("s", "S", (doc.Views("v", "Show", views),))
+    path = tmp_path / "views.html"
+    path.write_text(to_html(doc.Document("T", "", None, None, (section,))))
+    page = show(path, width=390).page
+    for i in range(12):
+        page.click(f'label[for="v-{i + 1}"]')
+        assert page.locator(".view:visible").all_inner_texts() == [f"view {i}"]
 
 
 @pytest.mark.parametrize(("name", "limit"), [("audit", 400_000), ("comparison", 1_000_000)])

@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+pytestmark = pytest.mark.usefixtures("linear_models")
+
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
@@ -28,6 +30,7 @@ def table(tmp_path_factory):
     return path
 
 
+@pytest.mark.usefixtures("all_models")
 def test_audit_from_file_to_page(inside, table, tmp_path) -> None:
     roles = "--label result --positive high --untested-value None --group group --id person"
     done = inside(

@@ -40,14 +40,18 @@ def test_roles_leaks_overlap_and_times(table, inside) -> None:
     assert "defaulted of approved" in done.stdout
     assert "Who is approved can be predicted" in done.stdout
     assert "--tested tested" in done.stdout  # what is to be typed stays
-    assert "'titre' may have been recorded" in done.stdout
     said = " ".join(done.stdout.split())
+    noted = "note: column 'titre' may have been recorded after the decision to approve: it shows "
+    assert f"{noted}exactly who was approved (it may be the decision itself)." in said
     assert "whether other columns were recorded after the decision" in said
     assert "AUC of" in done.stdout
     assert "0 s  looking at a few thousand rows" in done.stderr  # no silence off a terminal
     assert "race" in done.stdout
     for command in ("audit", "compare", "fit"):
-        assert f"dcem {command} " in done.stdout
+        line = next(one for one in done.stdout.splitlines() if f"dcem {command} " in one)
+        assert " ".join([*roles, "--words credit"]) in line
+    ran = inside(*shlex.split(line)[1:-1], table.parent / "w", "--method", "tested-only:linear")
+    assert "--words credit" in next(o for o in ran.stdout.splitlines() if "dcem predict" in o)
 
 
 def test_without_roles_they_are_proposed_and_the_line_can_be_pasted(table, inside) -> None:
@@ -62,6 +66,21 @@ def test_without_roles_they_are_proposed_and_the_line_can_be_pasted(table, insid
     assert "a quick look at these 600 rows finds nobody out of reach" in said
     ran = inside(*words[1:-1], table.parent / "m", "--method", "tested-only:linear")
     assert ran.returncode == 0, ran.stderr
+
+
+def test_what_is_typed_is_said_again_and_what_a_file_says_is_not(table, inside) -> None:
+    settings = table.parent / "roles.toml"
+    text = 'words = "credit"\n[roles]\nlabel = "outcome"\ntested = ["tested"]\ngroup = ["race"]\n'
+    settings.write_text(text)
+    given = ("--config", settings, "--group", "ward, floor", "--exclude", "titre")
+    for command, then in (("audit", "dcem compare"), ("check", "dcem audit")):
+        done = inside(command, table, *given)
+        line = next(one for one in done.stdout.splitlines() if then in one)
+        words = shlex.split(line[line.index("dcem") :])
+        assert words[3] == "--group"
+        assert words[words.index("--config") + 1] == str(settings)
+        assert words[words.index("--group") + 1] == "ward, floor"
+        assert not {"--label", "--tested", "--words"} & {*words}
 
 
 def test_nothing_to_check_without_a_label(tmp_path, inside) -> None:

@@ -7,7 +7,7 @@ import torch
 from rich.console import Console
 
 from dcem.cli.demo import METHODS, compare_on_truth, demo_steps
-from dcem.compare.times import compare_steps
+from dcem.compare.durations import compare_steps
 from dcem.report.compare import compare_document
 from dcem.report.document import Count, Figure, Table
 from dcem.report.figures.task import draw_task

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from forked import listens
 from typer.testing import CliRunner
 
 from dcem.cli import app
+
+pytestmark = pytest.mark.usefixtures("linear_models")
 
 
 def visits(n: int = 800) -> pd.DataFrame:
@@ -89,6 +92,11 @@ def test_fit_predict_next_tests(path):
     assert listed["probability"].sum() == pytest.approx(40)
     assert listed["drawn"].sum() == 40
     assert "no tests are drawn yet" not in result.output
+    call = ("next-tests", folder / "model", path, "--budget=40", "-o", folder / "lent.csv")
+    run(*call, "--words=credit")
+    reasons = pd.read_csv(folder / "lent.csv")["reason"]
+    assert listed["reason"].str.contains("tested").any()
+    assert reasons.tolist() == listed["reason"].str.replace("tested", "approved").tolist()
     result = run("next-tests", folder / "model", path, "--budget=40", "-o", folder / "all.csv")
     assert re.search(r"probabilities from [\d.]+ % to [\d.]+ %\.", result.output)
     assert "no tests are drawn yet: --draw-seed 1 draws" in result.output
@@ -250,7 +258,9 @@ def test_the_card_speaks_the_words_of_the_comparison_it_goes_by(path):
     where = ("--planted", 0, "--folds", 2, "--words", "credit", "--out", path.parent)
     done = run("compare", path, "--label", "sepsis", *roles, *quick, *where)
     assert done.exit_code == 0, done.output
-    assert done.stdout.splitlines()[-1].endswith(f"dcem fit {path} --out {path.parent / 'model'}")
+    typed = shlex.join(["--label", "sepsis", *roles, "--words", "credit"])
+    then = f"dcem fit {path} {typed} --out {path.parent / 'model'}"
+    assert done.stdout.splitlines()[-1] == f"Next: {then}"
     for more, said in (((), True), (("--words", "general"), False)):
         made = fit(path, *roles, *quick, *more)
         assert made.exit_code == 0, made.output

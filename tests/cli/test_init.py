@@ -60,6 +60,22 @@ def test_init_proposes_the_words_of_lending(folder, inside) -> None:
         assert set(written) <= {"table", "words", "roles"}
 
 
+def test_init_keeps_the_words_that_are_given(folder, inside) -> None:
+    done = inside("init", folder / "visits.csv", "--words", "policing", "--out", folder / "w.toml")
+    assert done.returncode == 0, done.stderr
+    assert tomllib.loads((folder / "w.toml").read_text())["words"] == "policing"
+    done = inside("init", folder / "visits.csv", "--words", "poetry", "--out", folder / "x.toml")
+    assert done.returncode == 2
+    assert "credit" in done.stderr
+    assert not (folder / "x.toml").exists()
+
+
+def test_without_an_outcome_init_says_to_name_it(tmp_path, inside) -> None:
+    (tmp_path / "x.csv").write_text("a,b\n" + "".join(f"{i / 7},{i % 7}\n" for i in range(50)))
+    done = inside("init", tmp_path / "x.csv")
+    assert "Name the label in it, change what is wrong, then: dcem check " in done.stdout
+
+
 def test_init_does_not_overwrite(folder, inside) -> None:
     write(folder, "# mine\n")
     done = inside("init", folder / "visits.csv")

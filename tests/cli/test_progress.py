@@ -11,11 +11,13 @@ from rich.console import Console
 import dcem
 from dcem.audit.run import audit_labels, audit_steps
 from dcem.cli._progress import EVERY, Progress, telling
+from dcem.compare.durations import compare_steps
 from dcem.compare.run import compare_methods
-from dcem.compare.times import compare_steps
 from dcem.methods.choosing import DEFAULT, RIVALS
 from dcem.report.words import speak
 from dcem.text import remaining
+
+pytestmark = pytest.mark.usefixtures("linear_models")
 
 
 @dataclass

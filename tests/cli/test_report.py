@@ -12,6 +12,8 @@ from dcem.report.compare import compare_document
 from dcem.report.document import Document, Findings
 from dcem.report.to_json import to_json
 
+pytestmark = pytest.mark.usefixtures("linear_models")
+
 
 @pytest.fixture(scope="module")
 def result() -> str:

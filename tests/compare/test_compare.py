@@ -30,6 +30,8 @@ from dcem.table.messages import DataWarning, InputError
 from dcem.table.summary import shown_counts
 from dcem.tasks import make_sinusoid
 
+pytestmark = pytest.mark.usefixtures("linear_models")
+
 QUICK = {"steps": 40, "hidden": (8,)}
 LINEAR = ["y-obs:linear", "tested-only:linear"]
 
@@ -90,7 +92,13 @@ class TestCompare:
             ({"truth": np.full(900, np.nan)}, "missing in 900 of 900"),
             ({"capacity": 10}, "`capacity` must lie between 0 and 1"),
             ({"threshold": 30}, "`threshold` must lie between 0 and 1"),
-            ({"n_resamples": 0}, "`n_resamples` must be 2 or more"),
+            ({"threshold": "a third"}, "`threshold` must lie between 0 and 1"),
+            ({"bounds": "2"}, "`bounds` must be an odds ratio"),
+            ({"planted": -1}, "`planted` must be 0, or a whole number from 2 on"),
+            ({"planted": 2.5}, "`planted` must be 0, or a whole number from 2 on"),
+            ({"test": np.zeros((3, 2))}, "test is a ndarray; it must be a SelectiveLabels"),
+            ({"n_resamples": 0}, "`n_resamples` must be a whole number from 2 on"),
+            ({"n_resamples": 99.5}, "`n_resamples` must be a whole number from 2 on"),
             ({"validation": True}, "without `test`"),
         ],
     )
@@ -98,6 +106,15 @@ class TestCompare:
         given = given | ({"validation": task[0]} if "validation" in given else {})
         with pytest.raises(InputError, match=match):
             quick(task[0], **given)
+
+    def test_people_to_judge_by_have_the_features_of_the_table(self, task) -> None:
+        problem = task[0]
+        fewer = replace(problem, X=problem.X[:, :1], feature_names=("age",))
+        with pytest.raises(InputError, match="test has 1 features, but X has 2"):
+            quick(problem, test=fewer)
+        named = [replace(problem, feature_names=names) for names in (("a", "b"), ("b", "a"))]
+        with pytest.raises(InputError, match=r"features of test \(b, a\) are not those of the tr"):
+            quick(named[0], test=named[1])
 
     def test_truth_in_another_order_is_noticed(self, task) -> None:
         with (

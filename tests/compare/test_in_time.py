@@ -10,7 +10,7 @@ from dcem.compare.fitting import later_parts
 from dcem.compare.run import compare_methods
 from dcem.estimation.folds import time_blocks
 from dcem.methods import make
-from dcem.methods.tables import hold_out
+from dcem.methods.training_table import hold_out
 from dcem.table.labels import SelectiveLabels
 
 NAMES = ["ensemble"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -15,6 +16,7 @@ from dcem.estimation import instrument as iv
 from dcem.estimation.by_decider import check_exclusion, check_monotonicity, contraction
 from dcem.estimation.deciders import (
     HIGH_RISK,
+    Effects,
     _spread_beyond_error,
     comparable_deciders,
     compare_deciders,
@@ -210,16 +212,18 @@ def test_levels_rest_on_other_people():
     assert rates == sorted(rates)
 
 
+def beyond_error(effect: np.ndarray, error: np.ndarray):
+    return _spread_beyond_error(Effects(effect, error, np.ones((len(effect), 1))))
+
+
 def test_spread_is_that_of_the_true_effects():
     rng = np.random.default_rng(2)
     held, clear = 0, 0
     for _ in range(200):
         error = rng.uniform(0.02, 0.1, size=15)
-        found = _spread_beyond_error(
-            rng.normal(0, 0.06, size=15) + error * rng.normal(size=15), error
-        )
+        found = beyond_error(rng.normal(0, 0.06, size=15) + error * rng.normal(size=15), error)
         held += found.deviation.low <= 0.06 <= found.deviation.high
-        clear += _spread_beyond_error(error * rng.normal(size=15), error).p_value < 0.05
+        clear += beyond_error(error * rng.normal(size=15), error).p_value < 0.05
     assert 180 <= held <= 199
     assert 3 <= clear <= 19
 
@@ -228,7 +232,7 @@ def test_deciders_compared():
     problem, _ = world(3)
     people = People.of(problem)
     found = compare_deciders(problem, people, *simple(problem))
-    assert found is not None
+    assert not isinstance(found, str)
     assert found.testing.deviation.low > 0.15
     assert found.testing.p_value < 1e-6
     assert [e.decider for e in found.effects] == [f"clinic {code}" for code in range(8)]
@@ -261,7 +265,7 @@ def test_deciders_of_people_who_are_all_alike():
     problem, _ = world(3)
     same = np.full(len(problem), 0.3)
     found = compare_deciders(problem, People.of(problem), same, same)
-    assert found is not None
+    assert not isinstance(found, str)
     assert (found.mix.deviation.value, found.mix.p_value, found.mix_share) == (0, 1, 0)
 
 
@@ -272,14 +276,31 @@ def test_the_share_of_the_variance_of_risks_that_lies_between_deciders():
     for mixed, share in ((0.1, 0.5), (0.0, 0.0)):  # between the two halves of the deciders
         risk = 0.3 + noise + mixed * (problem.decider % 2 - 0.5)
         found = compare_deciders(problem, People.of(problem), testing, risk)
-        assert found is not None
+        assert not isinstance(found, str)
         assert found.mix_share == pytest.approx(share, abs=0.1)
+
+
+@pytest.mark.parametrize("elsewhere", [0.0, 0.03])  # share of the rows that others stood in for
+def test_deciders_of_a_site_are_compared_among_themselves(elsewhere):
+    """A model gives every site some risk by chance; that does not set its deciders apart."""
+    problem, _ = world(3)
+    testing, risk = simple(problem)
+    rng = np.random.default_rng(1)
+    site = np.where(rng.random(len(problem)) < elsewhere, 0, problem.decider % 2)
+    nested = replace(
+        problem, X=np.column_stack([problem.X, site]), feature_names=("a", "b", "site")
+    )
+    people, by_chance = People.of(problem), risk + 0.1 * site
+    assert compare_deciders(nested, people, testing, by_chance).mix.p_value > 0.01
+    assert compare_deciders(problem, people, testing, by_chance).mix.p_value < 1e-6
+    within = by_chance + 0.1 * (problem.decider > 3)  # half of the deciders at each site
+    assert compare_deciders(nested, people, testing, within).mix.p_value < 1e-6
 
 
 def test_turned_preferences_are_seen():
     problem, _ = world(4, turned=1.2)
     found = compare_deciders(problem, People.of(problem), *simple(problem))
-    assert found is not None
+    assert not isinstance(found, str)
     assert found.order["a"].p_value < 0.01
     assert found.order[HIGH_RISK].p_value > 0.01
 
@@ -292,7 +313,7 @@ def test_sicker_people_for_some_deciders_are_refuted():
     assert check_exclusion(made, people, everybody)["everybody"].p_value < 1e-4
     assert check_monotonicity(made, people)["found"].p_value < 1e-4
     found = compare_deciders(problem, people, *simple(problem))
-    assert found is not None
+    assert not isinstance(found, str)
     assert not found.at_equal_rates.deviation.estimable  # too few for a curve
     problem, _ = world(5, deciders=4, often=2.0)
     made = fitted(problem)
@@ -343,7 +364,7 @@ def test_small_deciders_are_left_out():
     assert "small" not in names
     assert len(names) == 3
     found = compare_deciders(few, People.of(few), *simple(few))
-    assert found is not None
+    assert not isinstance(found, str)
     assert found.number == 3
     assert found.left_out == pytest.approx(20 / 400)
 
@@ -351,8 +372,118 @@ def test_small_deciders_are_left_out():
 def test_deciders_who_happen_to_be_alike_rule_out_no_more_than_others():
     """Four deciders of a hundred people each cannot show that nobody differs at all."""
     error = np.array([0.04, 0.04, 0.05, 0.09])
-    alike = _spread_beyond_error(np.array([0.001, -0.001, 0.0, 0.002]), error)
-    usual = _spread_beyond_error(np.array([0.04, -0.04, 0.05, -0.07]), error)
+    alike = beyond_error(np.array([0.001, -0.001, 0.0, 0.002]), error)
+    usual = beyond_error(np.array([0.04, -0.04, 0.05, -0.07]), error)
     assert alike.p_value > 0.99
     assert alike.deviation.value == alike.deviation.low == 0
     assert 0.04 < alike.deviation.high <= usual.deviation.high
+
+
+def nested(seed: int, at_home: float = 1.0, apart: float = 0.0, spread: float = 0.0):
+    """Judges of courts of unequal size; the court is a feature, and who comes differs by court.
+
+    `at_home`: share of a judge's people who are of the judge's own court (all courts are alike if
+    some are not). `apart`: how much the people of judges of one court differ. `spread`: of how much
+    judges test, in log-odds.
+    """
+    rng = np.random.default_rng(seed)
+    n, judges, courts = 3000, 30, 6
+    home = np.append(np.arange(courts), rng.integers(courts, size=judges - courts))
+    size = rng.gamma(2, size=judges) + 0.2
+    who = rng.choice(judges, n, p=size / size.sum())
+    away = rng.random(n) > at_home
+    court = np.where(away, rng.integers(courts, size=n), home[who])
+    X = rng.normal(size=(n, 2))
+    X[:, 0] += (at_home == 1) * rng.normal(size=courts)[court] + apart * rng.normal(size=judges)[
+        who
+    ]
+    y = rng.random(n) < expit(-3 + 0.8 * X[:, 0])
+    tested = rng.random(n) < expit(-0.8 + 0.5 * X[:, 0] + spread * rng.normal(size=judges)[who])
+    return SelectiveLabels.from_arrays(
+        np.column_stack([X, court[:, None] == np.arange(courts)]).astype(float),
+        np.where(tested, y, np.nan),
+        decider=[f"judge {code:02d}" for code in who],
+    )
+
+
+@pytest.mark.parametrize("at_home", [1.0, 0.8])
+def test_a_feature_that_says_where_deciders_work_sets_nobody_apart(at_home):
+    """Whatever a model gets wrong about a court, it gets wrong for all its judges."""
+    claimed = []
+    for seed in range(12):
+        problem = nested(seed, at_home)
+        found = compare_deciders(problem, People.of(problem), *simple(problem))
+        assert bool(found.within) == (at_home == 1)
+        claimed.append(found.mix.p_value < 0.05 or found.testing.p_value < 0.02)
+    assert np.mean(claimed) < 0.2
+
+
+def test_deciders_of_one_place_who_get_different_people_or_test_unequally_are_told_apart():
+    for seed in range(3):
+        problem = nested(seed, apart=0.6, spread=0.6)
+        names = [f"x{j}" for j in range(2)] + ["court"] * 6
+        found = compare_deciders(problem, People.of(problem), *simple(problem), names)
+        assert found.within == ("court",)
+        assert found.mix.p_value < 1e-3
+        assert found.mix_share > 0.05
+        assert 0.03 < found.testing.deviation.low < 0.11 < found.testing.deviation.high
+
+
+def test_deciders_whom_a_feature_tells_apart_cannot_be_compared():
+    problem, _ = world(3)
+    age = 40.0 + problem.decider  # of each decider another
+    alone = SelectiveLabels.from_arrays(
+        np.column_stack([problem.X, age]), problem.y_obs, decider=problem.decider
+    )
+    found = compare_deciders(alone, People.of(alone), *simple(alone), ["a", "b", "age"])
+    assert found == "no two deciders have the same age: to compare them, leave that out"
+
+
+def test_a_decider_alone_at_a_place_is_not_compared():
+    """There is nobody to be stricter than, and an effect of zero would say that it was looked."""
+    problem, _ = world(3)
+    ward = np.minimum(problem.decider // 3, 2) + (problem.decider == 7)  # 012, 345, 6 and 7
+    apart = replace(problem, X=np.column_stack([problem.X, ward]), feature_names=("a", "b", "ward"))
+    found = compare_deciders(apart, People.of(apart), *simple(problem))
+    assert found.within == ("ward",)
+    assert {effect.decider for effect in found.effects} == {f"clinic {code}" for code in range(6)}
+    assert found.number == 6
+    assert found.left_out == pytest.approx(np.mean(problem.decider > 5))
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("whom", ["decider", "group"])
+def test_rows_of_weight_zero_are_nobodys(whom):
+    problem, _ = world(3)
+    counts = getattr(problem, whom) != 0
+    testing, risk = simple(problem)
+    weighted = replace(problem, weight=counts.astype(float))
+    found = compare_deciders(weighted, People.of(weighted), testing, risk)
+    some = problem.subset(counts)
+    alone = compare_deciders(some, People.of(some), testing[counts], risk[counts])
+    assert found.number == alone.number
+    assert found.testing.deviation.value == pytest.approx(alone.testing.deviation.value)
+    assert found.mix.p_value == pytest.approx(alone.mix.p_value, abs=0.01)
+
+
+def test_deciders_alone_at_their_place_are_neither_strict_nor_lenient():
+    """A model that knows the place leaves nothing over there: what it leaves elsewhere is noise."""
+    rng = np.random.default_rng(0)
+    n = 2400
+    who = rng.integers(12, size=n)
+    place = np.maximum(who - 3, 0)  # four work at the first place, each other alone
+    tested = rng.random(n) < 0.5
+    problem = SelectiveLabels.from_arrays(
+        (place[:, None] == np.arange(9)).astype(float),
+        np.where(tested, rng.random(n) < 0.3, np.nan),
+        decider=[f"{code:02d}" for code in who],
+    )
+    fold = np.arange(n) % 3
+    rates = [
+        np.bincount(place[fold != part], tested[fold != part])[place]
+        / np.bincount(place[fold != part])[place]
+        for part in range(3)
+    ]
+    levels, _ = iv.decider_levels(problem, fold, np.array(rates)[fold, np.arange(n)])
+    for part, level in levels.items():
+        assert len(np.unique(level[(who > 3) & (fold == part)])) == 1

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.inspection import partial_dependence, permutation_importance
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from dcem.estimation.effects import Questions, drives_testing_more, most_telling
 from dcem.estimation.results import Effect
@@ -70,10 +70,15 @@ def test_of_correlated_columns_each_has_its_own_effect_where_a_partial_dependenc
 def test_permutation_importance_is_that_of_scikit_learn() -> None:
     rng = np.random.default_rng(2)
     X = rng.normal(size=(2000, 4)) @ (np.eye(4) + 0.4)
-    model = LinearRegression().fit(X, X[:, 0] + np.tanh(X[:, 1]) * X[:, 2])
-    found = effects_of(problem_of(X), model.predict)
+    model = LogisticRegression().fit(X, X[:, 0] + np.tanh(X[:, 1]) * X[:, 2] > 0)
+
+    def change(model, X, risk):
+        return -((model.predict_proba(X)[:, 1] - risk) ** 2).mean()
+
+    risk = model.predict_proba(X)[:, 1]
+    found = effects_of(problem_of(X), lambda X: model.predict_proba(X)[:, 1])
     theirs = permutation_importance(
-        model, X, model.predict(X), scoring="neg_mean_squared_error", n_repeats=20, random_state=0
+        model, X, risk, scoring=change, n_repeats=20, random_state=0
     ).importances_mean
     ours = np.array([one.moved**2 for one in found.values()])
     assert ours == pytest.approx(theirs, rel=0.1, abs=1e-6)

@@ -332,6 +332,7 @@ class TestEvaluator:
             (lambda judge, score: judge.xauc("dr", [None, *score[1:]]), "'score' is NaN in 1"),
             (lambda judge, score: judge.prevalence("ips"), "Did you mean 'ipw'"),
             (lambda judge, score: judge.net_benefit("dr", score, 0.5, "men"), "everybody, 0, 1"),
+            (lambda judge, score: judge.net_benefit("dr", score, 20), "`threshold` must lie"),
             (lambda judge, score: Evaluator(judge.problem, truth=score), "0 or 1 in every row"),
         ],
     )

@@ -2,17 +2,22 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import sklearn
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
 
 import dcem
 from dcem import metrics
 from dcem.estimation import SelectiveKFold, scorer
 from dcem.table.messages import DataWarning, InputError
+
+pytestmark = pytest.mark.usefixtures("linear_models")
 
 
 class TestedOnly(ClassifierMixin, BaseEstimator):
@@ -72,6 +77,7 @@ def test_the_tested_alone(world) -> None:
     seen = ~np.isnan(y)
     known = metrics.auc(y[seen], model.predict_proba(X[seen])[:, 1])
     assert scorer("tested-auc")(model, X, y) == pytest.approx(known)
+    assert scorer("dr-auc")(model, X, y) != pytest.approx(known)
 
 
 def test_unknown_names_are_answered_with_the_known_ones() -> None:
@@ -131,6 +137,7 @@ def test_weights_and_people_reach_scorer_and_folds(world) -> None:
             TestedOnly(), X, y, cv=cv, scoring=judge, params={"groups": person}, error_score="raise"
         )
     assert weighted == scorer("dr-auc")(model, X, y, sample_weight=weight)
+    assert weighted != scorer("dr-auc")(model, X, y)
     folds = cv.split(X, y, person)
     assert found.tolist() == [judge(model.fit(X[a], y[a]), X[b], y[b]) for a, b in folds]
 
@@ -179,3 +186,83 @@ def test_sparse_rows_are_split_and_scored_as_dense_ones(world) -> None:
 def test_people_without_a_name_are_not_one_person() -> None:
     with pytest.raises(InputError, match="`groups` is missing in 1 of 4 rows"):
         next(SelectiveKFold(2).split(np.zeros((4, 1)), [1, 0, 1, 0], ["a", "b", None, "c"]))
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """A frame with a number, a category, a date and a name for each row, and its labels."""
+    rng = np.random.default_rng(3)
+    n = 800
+    frame = pd.DataFrame(
+        {
+            "age": np.where(rng.random(n) < 0.1, np.nan, rng.normal(60, 10, n)),
+            "ward": rng.choice(["ICU", "ED", None], n),
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D"),
+            "name": [f"person {i}" for i in range(n)],
+        }
+    )
+    frame.loc[rng.random(n) < 0.1, "day"] = pd.NaT
+    risk = 1 / (1 + np.exp(-(frame["age"].fillna(60) - 60) / 10))
+    y = np.where(rng.random(n) < 0.6, rng.random(n) < risk, np.nan)
+    return frame, y, rng.choice(["f", "m"], n)
+
+
+@pytest.mark.filterwarnings("ignore:Columns not used:dcem.DataWarning")
+def test_frames_are_judged_by_the_features_that_methods_learn_from(mixed) -> None:
+    """Of any library: numbers of a polars frame are not categories, nor is a date a number."""
+    frame, y, _ = mixed
+    model = dcem.methods.make("tested-only", learner="linear", random_state=0).fit(frame, y)
+    judge = scorer("dr-auc")
+    known = judge(model, frame, y)
+    problem = next(iter(judge._known.values())).problem
+    assert problem.X.shape[1] == len(model.encoder_.feature_names)  # none for each name
+    assert np.isnan(problem.X).any(axis=0).sum() == 2  # an age and a day may be missing
+    for other in (pl.from_pandas(frame), pa.Table.from_pandas(frame)):
+        assert judge(model, other, y) == known
+
+
+@pytest.mark.filterwarnings("ignore:Columns not used:dcem.DataWarning")
+@pytest.mark.parametrize("routed", [True, False])
+def test_methods_that_predict_with_the_group_are_told_it(mixed, routed) -> None:
+    frame, y, group = mixed
+    method = dcem.methods.make("tested-only-plus-group", learner="linear", random_state=0)
+    with sklearn.config_context(enable_metadata_routing=routed):
+        for model in (method, make_pipeline("passthrough", method)):
+            step = "" if model is method or routed else "testedonlyplusgroupclassifier__"
+            model.fit(frame, y, **{f"{step}sensitive_features": group})
+            found = scorer("tested-auc")(model, frame, y, sensitive_features=group)
+            risk = model.predict_proba(frame, sensitive_features=group)[:, 1]
+            seen = ~np.isnan(y)
+            assert found == pytest.approx(metrics.auc(y[seen], risk[seen]))
+
+
+def test_folds_are_of_labels_and_people_however_they_come() -> None:
+    rng = np.random.default_rng(0)
+    X, truth, tested = np.zeros((60, 1)), rng.integers(0, 2, 60), rng.random(60) < 0.4
+    y, person = np.where(tested, truth, np.nan), np.arange(60) // 2
+
+    def folds(*given, **more):
+        return [test.tolist() for _, test in SelectiveKFold(3).split(X, *given, **more)]
+
+    known = folds(y)
+    for labels in (y[:, None], y.tolist(), pd.array(y, "Int64"), pl.Series(y), pd.DataFrame(y)):
+        assert folds(labels) == known
+    # zeros of the untested are no results where `tested` says so
+    assert folds(np.nan_to_num(y), tested=tested) == folds(truth, tested=tested) == known
+    assert folds(y, pd.DataFrame({"person": person})) == folds(y, person) != known
+    with pytest.raises(InputError, match="'X' has 60, 'y' has 59"):
+        folds(y[:-1])
+    for number in (1, 61, 2.5, "3"):
+        with pytest.raises(InputError, match="whole number between 2 and 60; got"):
+            next(SelectiveKFold(number).split(X, y))
+
+
+@pytest.mark.usefixtures("all_models")  # lines alone find no overlap among so few
+def test_folds_are_told_who_was_tested(world) -> None:
+    X, y, _ = (column[:900] for column in world)
+    tested, model = ~np.isnan(y), dcem.methods.make("tested-only", learner="linear", random_state=0)
+    given = {"cv": SelectiveKFold(3), "scoring": scorer("dr-auc"), "error_score": "raise"}
+    with sklearn.config_context(enable_metadata_routing=True):
+        told = cross_val_score(model, X, np.nan_to_num(y), params={"tested": tested}, **given)
+    assert np.isfinite(told).all()
+    np.testing.assert_array_equal(told, cross_val_score(model, X, y, **given))

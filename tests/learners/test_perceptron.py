@@ -82,6 +82,7 @@ def test_networks_scored_together_score_as_alone_and_whatever_their_company():
     for first, n_rows in ((0, 1), (7, 13), (700, 800)):
         rows = X[first : first + n_rows]
         parts = Perceptron.predict_logits(networks, rows, exact=False)
-        assert np.array_equal(parts, quick[:, first : first + n_rows])
+        # on some processors the place within a block decides about the last digit of float32
+        np.testing.assert_allclose(parts, quick[:, first : first + n_rows], rtol=0, atol=1e-6)
     networks[0] = Perceptron.of(Scaling.fit(3 * X), stack, 6)[0]  # a scale of its own
     assert not np.array_equal(Perceptron.predict_logits(networks, X, exact=True)[0], alone[0])

@@ -478,6 +478,43 @@ def test_truth_only_for_those_who_say_so(case, data):
             estimator.fit_problem(data.problem(data.train), truth=data.truth[:7])
 
 
+@pytest.mark.parametrize(
+    ("truth", "match"),
+    [
+        (np.full(300, np.nan), "'truth' is missing in 300 of 300 rows"),
+        (["ill", "well"] * 150, "'truth' holds values other than 0 and 1 in 300 of 300 rows"),
+        (1, "'truth' should be a 1d array"),
+        ([1, 0], "truth has 2 values for 300 rows"),
+    ],
+)
+def test_the_truth_is_of_every_row_and_0_or_1(truth, match, data):
+    problem = data.problem(data.train)
+    with pytest.raises(dcem.InputError, match=match):
+        make("y-model").fit_problem(problem, truth=truth)
+
+
+def test_what_is_no_problem_is_refused_with_words(data):
+    rows = pd.DataFrame(data.X, columns=["a", "b", "c"])
+    table = dcem.read_table(rows.assign(y=data.y), dcem.Roles(label="y"))
+    for given in (rows, (rows, data.y), table):
+        with pytest.raises(dcem.InputError, match=r"Expected a problem .*read_table.*\.problem"):
+            make("tested-only").fit_problem(given)
+
+
+def test_accuracy_needs_every_label_and_says_what_does_not(data):
+    fitted = make("tested-only").fit(data.X, data.y)
+    assert fitted.score(data.X, data.truth) == np.mean(fitted.predict(data.X) == data.truth)
+    with pytest.raises(dcem.InputError, match=r"y is missing in .* rows.*scorer\(\"dr-auc\"\)"):
+        fitted.score(data.X, data.y)
+
+
+def test_what_a_mask_hides_is_missing(data):
+    hidden = np.ma.array(data.X, mask=data.X > 1)
+    shown = hidden.filled(np.nan)
+    fitted = make("tested-only").fit(hidden, data.y)
+    np.testing.assert_array_equal(fitted.predict_proba(hidden), fitted.predict_proba(shown))
+
+
 @pytest.mark.parametrize("seed", [-1, 1.5, "7"])
 def test_a_seed_that_is_none_is_refused(seed, data):
     with pytest.raises(dcem.InputError, match="random_state must be a whole number"):

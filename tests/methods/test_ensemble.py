@@ -25,7 +25,7 @@ from dcem.methods.ensemble import (
     _stretched,
 )
 from dcem.methods.minibatches import _half_tested, first_guess, loss_of_tested, mstep_slope
-from dcem.methods.tables import TrainingTable
+from dcem.methods.training_table import TrainingTable
 from dcem.table.labels import SelectiveLabels
 
 SMALL = {"steps": 120, "random_state": 0}

@@ -513,6 +513,8 @@ def test_unknown_choices_are_named(table):
         ("weight_decay", -1.0),
         ("hidden", 64),
         ("hidden", (8, 0)),
+        ("validation_fraction", 1.5),
+        ("validation_fraction", "a fifth"),
     ],
 )
 def test_numbers_that_cannot_be_meant_are_refused(table, name, value):

@@ -133,11 +133,16 @@ def test_fit_many_is_a_loop(learner, data):
 def test_a_classifier_of_ones_own_works_and_says_that_it_is_not_saved(data, tmp_path):
     fitted = data.fit(make("ipw", HistGradientBoostingClassifier(max_iter=30)))
     assert roc_auc_score(data.truth[data.rest], data.scores(fitted)) > 0.7
-    with pytest.raises(ModelFileError, match="without pickle"):
+    with pytest.raises(ModelFileError, match=r"HistGradientBoostingClassifier .* without pickle"):
         fitted.save(tmp_path / "model")
     assert not (tmp_path / "model").exists()
     with pytest.raises(InputError, match="pseudo-outcomes"):
         data.fit(make("dr-learner", HistGradientBoostingClassifier()))
+    for name in ("tested-only", "ipw"):
+        with pytest.raises(InputError, match=r"got the class .*; write HistGradient.*\(\)"):
+            data.fit(make(name, HistGradientBoostingClassifier))
+        with pytest.raises(InputError, match="Did you mean 'boost'"):
+            data.fit(make(name, "boosts"))
 
 
 def test_methods_made_of_networks_say_so():

@@ -8,7 +8,7 @@ from torch import nn
 from dcem.methods import fit_many
 from dcem.methods.fleets import FleetData, stack
 from dcem.methods.propensity import PropensitySettings
-from dcem.methods.tables import TrainingTable
+from dcem.methods.training_table import TrainingTable
 from dcem.methods.weighting import DoublyRobustClassifier, InversePropensityClassifier
 from dcem.methods.weighting_networks import _halves
 from dcem.table.labels import SelectiveLabels

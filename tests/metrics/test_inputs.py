@@ -24,6 +24,10 @@ Y, SCORE, GROUP = [0, 1, 0, 1], [0.1, 0.9, 0.4, 0.3], ["a", "a", "b", "b"]
         ({"score": [0.1, np.nan, 0.2, np.nan]}, r"'score' is NaN in 2 of 4 rows \(first: 1, 3\)"),
         ({"score": np.ones((4, 2))}, r"shape \(4, 2\).*predict_proba\(X\)\[:, 1\]"),
         ({"score": ["high", "low", "low", "low"]}, "'score' holds values that are not numbers"),
+        ({"score": np.array(SCORE) + 1j}, "'score' holds values that are not numbers: complex"),
+        ({"score": pd.to_datetime(SCORE)}, "'score' holds values that are not numbers: datetime"),
+        ({"y": np.ma.array(Y, mask=[0, 1, 0, 0])}, r"'y' is missing \(NaN\) in 1 of 4 rows"),
+        ({"score": np.ma.array(SCORE, mask=[0, 0, 0, 1])}, r"'score' is NaN in 1 of 4 rows"),
         ({"weight": [1, -1, 1, np.inf]}, r"'weight' is negative, infinite or NaN in 2 of 4 rows"),
         ({"weight": [1, 2]}, "'weight' has 2 rows but 'score' has 4"),
         ({"weight": [0, 0, 0, 0]}, "'weight' is 0 in every row"),
@@ -73,7 +77,11 @@ def test_every_row_needs_its_person(missing):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [({"level": 95}, "level=95 must lie between"), ({"n_resamples": 0}, "at least 1")],
+    [
+        ({"level": 95}, r"`level` must lie between 0 and 1, such as 0\.95; got 95"),
+        ({"n_resamples": 1}, "n_resamples must be a whole number from 2 on; got 1"),
+        ({"n_resamples": 20.0}, "n_resamples must be a whole number from 2 on; got 20.0"),
+    ],
 )
 def test_bootstrap_settings(arguments, message):
     with pytest.raises(InputError, match=message):

@@ -37,6 +37,8 @@ from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import DataWarning, InputError
 from dcem.text import percent
 
+pytestmark = pytest.mark.usefixtures("linear_models")
+
 ROLES = Roles(label="y", tested="tested", group="sex", time="day")
 
 
@@ -219,9 +221,38 @@ def test_the_share_that_is_told_is_the_one_there_was():
     assert site.then == bins.share[bins.names.index(site.bin)]
 
 
+@pytest.mark.filterwarnings("ignore::dcem.DataWarning")
+def test_none_tested_of_a_few_people_is_no_change():
+    """Two of forty were expected: none happens in every eighth table."""
+    old, new = (table(3000, seed, policy=-2.9) for seed in (0, 1))
+    read = read_table(old, ROLES)
+    made = TableModel(
+        make("tested-only:linear").fit_problem(read.problem),
+        *(read.encoder, read.roles, read.source),
+    ).explained(read)
+    few = new[(new["sex"] == "m") & (new["tested"] == 0)][:40]
+    new = pd.concat([new[new["sex"] == "f"], few], ignore_index=True)
+    found = monitor_model(made, read_table(new, made.roles_of_new, encoder=made.encoder))
+    tested = {one.of: one for one in found.about("tested")}
+    assert 1 < 40 * tested["m"].then.value < 3
+    assert not tested["m"].clear
+
+
+@pytest.mark.filterwarnings("ignore::dcem.DataWarning")
+@pytest.mark.parametrize("left", [0, 15])
+def test_a_group_that_is_hardly_tested_any_more_is_named(model, left):
+    new = table(2500, 1)
+    no_more = new.index[(new["sex"] == "m") & (new["tested"] == 1)][left:]
+    new.loc[no_more, ["tested", "y"]] = [0, np.nan]
+    found = monitor_model(model, read_table(new, model.roles_of_new, encoder=model.encoder))
+    told = next(f for f in found.findings if f.key == "who-is-tested")
+    assert told.groups == ("m",)
+    assert "m" not in found.positive
+
+
 def test_a_model_that_remembers_nothing_is_refused(model):
     new = read_table(table(300, 1), model.roles_of_new, encoder=model.encoder)
-    with pytest.raises(InputError, match="Fit it again"):
+    with pytest.raises(InputError, match=r"fit it again .*explained\(table\)"):
         monitor_model(replace(model, baseline=None), new)
 
 
@@ -244,7 +275,7 @@ def test_shares_of_groups_are_withheld_beside_a_small_one(model):
     told = next(f for f in found.findings if f.key == "who-is-tested")
     assert told.groups == ("f", "m")
     assert "group m withheld" in told.text
-    assert tested["f"].difference.estimable
+    assert tested["f"].difference.value < 0  # fewer than were expected
     shares = [percent(one.value) for one in (tested["everybody"].now, tested["everybody"].then)]
     assert told.headline.endswith(
         "everybody {}, expected from the earlier decisions {}".format(*shares)
@@ -362,6 +393,7 @@ def test_nobody_is_told_to_rank_people_by_what_ranks_them_by_chance(model):
         assert "and then" not in page
 
 
+@pytest.mark.usefixtures("all_models")
 def test_what_is_said_of_risks_is_how_far_they_are_off_now(model):
     """Not how much that changed; and risks that were off and have come right are no alarm."""
     off = Estimate(0.3, 0.28, 0.32)
@@ -392,6 +424,7 @@ def test_columns_made_here_are_not_called_like_those_of_the_table(model):
     assert UNLIKE not in comes.headline + comes.text
 
 
+@pytest.mark.usefixtures("all_models")
 def test_one_group_that_is_no_longer_served_is_named(model):
     found = watched(model, of_m=1.3)
     clear = {(one.about, one.of) for one in found.changes if one.clear}
@@ -412,8 +445,38 @@ def test_risks_that_are_off_in_a_group_are_told_though_they_were_so_before(model
     assert told.answer == "holds"
     assert (told.findings[0].key, told.findings[0].groups) == ("groups-off", ("m",))
     verdict = told.document().opening.verdict
-    assert "too low for group m (-14.0 points" in verdict.worst.headline
-    assert verdict.sentences[0].startswith(f"AUC {found.about('auc')[0].now:score}")
+    assert (verdict.severity, verdict.answer) == ("caution", "Not as a risk for group m")
+    assert "too low for group m (-14.0 points" in verdict.sentences[0]
+    assert verdict.sentences[1].startswith(f"AUC {found.about('auc')[0].now:score}")
+    assert not [one for one in told.findings if "no longer holds" in one.headline]
+
+
+def test_what_is_off_for_an_attribute_is_seen_though_it_is_crossed_with_another():
+    """Risks of the old are off in every site; each site has too few of them to tell."""
+    rng = np.random.default_rng(3)
+
+    def crossed(n: int, off: float) -> pd.DataFrame:
+        a, old = rng.normal(size=n), rng.random(n) < 0.3
+        y, tested = rng.random(n) < expit(a - 1 + off * old), rng.random(n) < expit(a)
+        return pd.DataFrame(
+            {
+                "a": a,
+                "age": np.where(old, "old", "young"),
+                "site": rng.choice(["north", "east", "south", "west"], n),
+                "y": np.where(tested, y, np.nan),
+            }
+        )
+
+    read = read_table(crossed(2000, 0.0), Roles(label="y", group=("site", "age")))
+    estimator = make("ensemble", parts=("linear",), random_state=0).fit_problem(read.problem)
+    made = TableModel(estimator, read.encoder, read.roles, read.source).explained(read)
+    for off, named in ((0.0, set()), (0.6, {"group old of age"})):
+        new = read_table(crossed(1200, off), made.roles_of_new, encoder=made.encoder)
+        found = monitor_model(made, new)
+        assert len(found.by_attribute) == 6
+        told = {who for one in found.findings if one.key == "groups-off" for who in one.groups}
+        assert told == named
+        assert ("Not as a risk" in found.document().opening.verdict.answer) == bool(named)
 
 
 def test_only_a_lower_auc_is_asked_for(model):
@@ -474,6 +537,7 @@ def test_before_results_are_in_it_is_told_who_comes(model, results):
         read_table(frame, ROLES)
 
 
+@pytest.mark.usefixtures("all_models")
 def test_tested_rows_without_a_result_count_as_tested_and_in_no_other_number(model):
     whole = table(2500, 1)
     late = (whole["tested"] == 1) & (np.arange(2500) % 3 == 0)
@@ -514,3 +578,9 @@ def test_a_saved_look_is_the_same_page_again(model, tmp_path):
     path.write_text(found.to_json())
     again = read_result(path)
     assert to_markdown(again) == found.to_markdown()
+
+
+def test_in_the_words_of_a_field_nothing_is_approved_that_is_not(model):
+    page = to_markdown(watched(model).document(), "credit")
+    assert "P-values of no change" in page
+    assert "(unlike anybody approved)" in page

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from dcem.benchmark.cells import expand
-from dcem.benchmark.file import load_benchmark
 from dcem.benchmark.read import results, setting_columns
 from dcem.benchmark.store import Store
+from dcem.benchmark.toml_file import load_benchmark
 from dcem.paper.exhibits.calibration import curves
 from dcem.tasks.sepsis.features import FEATURE_NAMES
 

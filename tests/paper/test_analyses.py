@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from dcem.benchmark.file import load_benchmark
+from dcem.benchmark.toml_file import load_benchmark
 from dcem.paper import EXHIBITS
-from dcem.paper.exhibits import claim_tests, claims, robustness, summary, tradeoff
+from dcem.paper.exhibits import claim_checks, claims, robustness, summary, tradeoff
 from dcem.paper.sources import Recorded, Runs, narrowed
 from dcem.paper.spread import Spread, complete_only, other_parameters, our_rows
 
@@ -134,17 +134,18 @@ def test_best_similar_and_worse_have_a_margin_and_ignore_the_oracle():
 
 
 def test_a_claim_answers_only_where_there_are_numbers():
-    test = claim_tests.first("auc", "worst")
-    assert test(claim_tests.Evidence()) == claim_tests.NO_ANSWER
+    test = claim_checks.first("auc", "worst")
+    assert test(claim_checks.Evidence()) == claim_checks.NO_ANSWER
     spreads = {
         ("y-model", "auc"): Spread.of([0.9, 0.9]),
         ("dcem", "auc"): Spread.of([0.7, 0.8]),
         ("self", "auc"): Spread.of([0.6, 0.95]),
     }
-    text, holds = test(claim_tests.Evidence(simulation=spreads))
+    text, holds = test(claim_checks.Evidence(simulation=spreads))
     assert (text, holds) == ("DCEM .700, SELF .600", True)
-    assert claim_tests.first("auc", "median")(claim_tests.Evidence(simulation=spreads))[1] is False
-    tightest = claim_tests.first("auc", "range")(claim_tests.Evidence(simulation=spreads))
+    median = claim_checks.first("auc", "median")
+    assert median(claim_checks.Evidence(simulation=spreads))[1] is False
+    tightest = claim_checks.first("auc", "range")(claim_checks.Evidence(simulation=spreads))
     assert tightest == ("DCEM .100, SELF .350", True)
 
 
@@ -159,36 +160,36 @@ def spreads(**medians: tuple[float, float]) -> dict:
 
 def test_a_sentence_about_settings_is_put_to_all_of_them():
     """The paper's own points at k 1, q_t 1/2 have a larger gap for DCEM than for y-obs."""
-    test = claim_tests.everywhere("roc_gap", lambda at: at[2] < 1, rival="y-obs")
+    test = claim_checks.everywhere("roc_gap", lambda at: at[2] < 1, rival="y-obs")
     good, bad = (spreads(dcem=(0.8, gap), y_obs=(0.7, 0.036)) for gap in (0.03, 0.044))
     elsewhere = {(0.5, 1.0, 2.0): bad}  # not what the sentence is about
-    held = claim_tests.Evidence(settings={(0.5, 1.0, 0.5): good} | elsewhere)
+    held = claim_checks.Evidence(settings={(0.5, 1.0, 0.5): good} | elsewhere)
     assert test(held) == ("at 1 of 1 settings", True)
-    broken = claim_tests.Evidence(settings={(0.5, 1.0, 0.5): bad, (0.5, 0.3333, 0.5): good})
+    broken = claim_checks.Evidence(settings={(0.5, 1.0, 0.5): bad, (0.5, 0.3333, 0.5): good})
     text = "at 1 of 2 settings, not at k 1, q_t 1/2: DCEM .044, y-obs .036"
     assert test(broken) == (text, False)
-    assert test(claim_tests.Evidence(settings=elsewhere)) == claim_tests.NO_ANSWER
+    assert test(claim_checks.Evidence(settings=elsewhere)) == claim_checks.NO_ANSWER
     paper = claims.published_evidence()
     assert test(paper) == ("at 0 of 1 settings, not at k 1, q_t 1/2: DCEM .044, y-obs .036", False)
 
 
 def test_a_similar_trend_is_not_broken_by_a_hair():
-    test = claim_tests.everywhere("auc", lambda at: True, at_most=2, margin=0.01)
+    test = claim_checks.everywhere("auc", lambda at: True, at_most=2, margin=0.01)
     others = {"tested_only": (0.9, 0.1), "self": (0.8, 0.1)}
     for auc, holds in ((0.795, True), (0.78, False)):
         here = {(0.5, 1.0, 2.0): spreads(dcem=(auc, 0.1), **others)}
-        assert test(claim_tests.Evidence(settings=here))[1] is holds
+        assert test(claim_checks.Evidence(settings=here))[1] is holds
 
 
 def test_temperatures_tend_to_by_majority():
     def holds(gaps: list[float]) -> bool | None:
         names = ("0.01", "0.1", "1", "10", "100")
         table = {(name, "roc_gap"): Spread.of([gap]) for name, gap in zip(names, gaps, strict=True)}
-        return claim_tests.temperature_gap(claim_tests.Evidence(tables={"temperature": table}))[1]
+        return claim_checks.temperature_gap(claim_checks.Evidence(tables={"temperature": table}))[1]
 
     assert holds([0.051, 0.025, 0.031, 0.051, 0.071]) is True  # the paper's: three of four
     assert holds([0.030, 0.025, 0.031, 0.051, 0.071]) is False
-    claim = next(one for one in claims.CLAIMS if one.test is claim_tests.temperature_gap)
+    claim = next(one for one in claims.CLAIMS if one.test is claim_checks.temperature_gap)
     assert "tend to" in claim.printed
 
 
@@ -199,12 +200,12 @@ def test_similar_aucs_at_larger_gaps(auc, holds):
         return [where | {"method": name, "mean_auc": mean} for name, mean in means.items()]
 
     frame = pd.DataFrame(window(0.02, dcem=0.9, self=0.5) + window(0.04, dcem=0.825, self=auc))
-    text, found = claim_tests.similar_windows("self", 0.04)(claim_tests.Evidence(by_gap=frame))
+    text, found = claim_checks.similar_windows("self", 0.04)(claim_checks.Evidence(by_gap=frame))
     assert (text, found) == (f"DCEM / SELF: .825 / {auc:.3f}".replace("0.", "."), holds)
 
 
 def test_ranges_against_overlap():
-    def evidence(dcem: list[float], ipw: list[float]) -> claim_tests.Evidence:
+    def evidence(dcem: list[float], ipw: list[float]) -> claim_checks.Evidence:
         parts = [
             {"method": name, "metric": metric, "slope_factor": factor}
             | {"ours_min": 0.5, "ours_max": 0.5 + wide, "ours_median": 0.5}
@@ -212,24 +213,24 @@ def test_ranges_against_overlap():
             for metric in ("auc", "roc_gap")
             for factor, wide in zip((4, 1, 0.25), ranges, strict=True)
         ]
-        return claim_tests.Evidence(overlap=pd.DataFrame(parts))
+        return claim_checks.Evidence(overlap=pd.DataFrame(parts))
 
     ours = evidence([0.128, 0.05, 0.024], [0.2, 0.1, 0.02])  # from the steepest slope down
-    text, tight = claim_tests.tight_ranges(ours)
+    text, tight = claim_checks.tight_ranges(ours)
     assert (text, tight) == ("range: AUC .024, .050, .128; ROC gap .024, .050, .128", False)
-    assert claim_tests.causal_ranges_widen(ours) == ("AUC range: IPW .020 to .200", True)
+    assert claim_checks.causal_ranges_widen(ours) == ("AUC range: IPW .020 to .200", True)
     other = evidence([0.06, 0.05, 0.04], [0.02, 0.1, 0.2])
-    assert claim_tests.tight_ranges(other)[1] is True
-    assert claim_tests.causal_ranges_widen(other)[1] is False
+    assert claim_checks.tight_ranges(other)[1] is True
+    assert claim_checks.causal_ranges_widen(other)[1] is False
 
 
 def test_causal_estimators_like_tested_only():
     """The paper's DR-learner is .165 below what its text calls similar."""
-    text, holds = claim_tests.like_tested_only(claims.published_evidence())
+    text, holds = claim_checks.like_tested_only(claims.published_evidence())
     assert holds is False
     assert "DR-learner .643" in text
     near = {"causal-estimators": spreads(tested_only=(0.8, 0.1), ipw=(0.75, 0.1), dcem=(0.2, 0.1))}
-    assert claim_tests.like_tested_only(claim_tests.Evidence(tables=near))[1] is True
+    assert claim_checks.like_tested_only(claim_checks.Evidence(tables=near))[1] is True
 
 
 def test_the_grid_is_judged_without_k_4():
@@ -330,14 +331,14 @@ def test_the_rule_of_a_claim_is_the_one_that_is_applied():
     assert rules["the start changes medians trivially"] == "both within .01"
     assert rules["lowest median gap of the causal estimators"] == "no other better (no margin)"
     assert (
-        claim_tests.first("auc", "median", at_most=4).rule == "at most 3 others better (no margin)"
+        claim_checks.first("auc", "median", at_most=4).rule == "at most 3 others better (no margin)"
     )
-    assert claim_tests.ahead("self", 0.05).rule == "by more than .05"
+    assert claim_checks.ahead("self", 0.05).rule == "by more than .05"
     for apart, holds in ((0.0099, True), (0.0101, False)):
         start = {
             (row, metric): Spread.of([value])
             for metric in ("auc", "roc_gap")
             for row, value in (("random", 0.5), ("tested-only", 0.5 + apart))
         }
-        evidence = claim_tests.Evidence(tables={"initialization": start})
-        assert claim_tests.same_start(evidence)[1] is holds
+        evidence = claim_checks.Evidence(tables={"initialization": start})
+        assert claim_checks.same_start(evidence)[1] is holds

@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 
 from dcem.benchmark.cells import expand
-from dcem.benchmark.file import load_benchmark
 from dcem.benchmark.read import missing, results
 from dcem.benchmark.store import Store
+from dcem.benchmark.toml_file import load_benchmark
 from dcem.paper import agreement, published
 from dcem.paper.agreement import print_comparison
 from dcem.table.messages import DataWarning, InputError

@@ -22,9 +22,9 @@ from dcem.report.audit_opening import key_numbers, limits, opening, picture, who
 from dcem.report.bounds import undecided_figure
 from dcem.report.document import NOTHING, WITHHELD, Missing, Name, Table, Text
 from dcem.report.figures import people
-from dcem.report.parts import OF_SEVERAL_GROUPS, listed_findings
 from dcem.report.sensitivity import _unmeasured as unmeasured_table
 from dcem.report.sensitivity import draw_performance, draw_prevalence, draw_testing
+from dcem.report.shared import OF_SEVERAL_GROUPS, listed_findings
 from dcem.report.svg import inline_svg
 from dcem.report.to_html import to_html
 from dcem.report.to_json import to_json
@@ -252,6 +252,15 @@ def test_what_is_more_serious_than_the_answer_stands_beside_it(found, severity) 
         assert order(verdict.most_severe) <= order(worst)  # and the first line no milder than any
         assert (verdict.worst is not None) == (order(worst) < order(own))
         assert verdict.worst is None or verdict.worst.key == "overlap"
+
+
+def test_no_difference_beside_a_column_that_may_contain_it_is_not_fine(found) -> None:
+    none = Estimate(0.0, -0.002, 0.002)
+    rates = tuple(replace(one, difference=none, p_value=1.0) for one in found.testing)
+    alike = replace(found, testing=rates)
+    hidden = replace(alike, suspicious={"score": "it alone predicts who was tested"})
+    assert [opening(one).verdict.severity for one in (alike, hidden)] == ["fine", "caution"]
+    assert any("score and what is not recorded" in limit for limit in opening(hidden).limits)
 
 
 def test_a_number_says_whether_it_is_clear(found) -> None:

@@ -72,6 +72,16 @@ def test_fine_is_only_what_is_known_to_serve_the_groups_alike(
     assert card_document(model, changed).opening.verdict.severity == severity
 
 
+def test_a_model_of_all_rows_is_not_said_to_be_as_good_as_those_of_a_draw(
+    model, comparison
+) -> None:
+    drawn = replace(comparison, rows=40_000, rows_used=10_000)
+    for judged, times in ((comparison, 0), (drawn, 1)):
+        said = card_document(model, judged).opening.limits
+        assert sum("fitted to all rows" in limit for limit in said) == times
+    assert sum("10,000 of 40,000 rows" in limit for limit in said) == 1
+
+
 def test_what_holds_within_reach_is_not_said_of_everybody(model, comparison) -> None:
     whole = card_document(model, comparison).opening
     targets = tuple(replace(one, reach=0.7) for one in comparison.targets)

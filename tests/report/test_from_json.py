@@ -16,6 +16,8 @@ from dcem.report.to_json import to_json
 from dcem.report.to_markdown import to_markdown
 from dcem.table.messages import InputError
 
+pytestmark = pytest.mark.usefixtures("linear_models")
+
 
 def again(document, tmp_path):
     path = tmp_path / "saved.json"

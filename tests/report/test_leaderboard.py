@@ -6,9 +6,9 @@ import re
 import pandas as pd
 import pytest
 
-from dcem.benchmark.file import load_benchmark
 from dcem.benchmark.read import export, results
 from dcem.benchmark.run import run
+from dcem.benchmark.toml_file import load_benchmark
 from dcem.report.leaderboard import _board, leaderboard, write_leaderboard
 
 

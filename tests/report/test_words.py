@@ -11,11 +11,13 @@ from dcem.compare.findings import KEYS
 from dcem.estimation.findings import Finding
 from dcem.report.compare import compare_document
 from dcem.report.document import Document, Findings, Opening, Verdict
-from dcem.report.parts import OF_SEVERAL_GROUPS
+from dcem.report.shared import OF_SEVERAL_GROUPS
 from dcem.report.to_html import to_html
 from dcem.report.to_markdown import to_markdown
 from dcem.report.words import FIELDS, in_field_words, speak
 from dcem.table.messages import InputError
+
+pytestmark = pytest.mark.usefixtures("linear_models")
 
 
 @pytest.mark.parametrize(
@@ -132,6 +134,36 @@ def test_who_has_it_and_a_test_that_errs_have_words_in_every_field() -> None:
                     "found positive, or found negative", "recorded as negative"):  # fmt: skip
         assert not re.search("positive|negative|tested|searched searches", police(general))
     assert police("column 'tested' of the tested") == "column 'tested' of the searched"
+
+
+@pytest.mark.parametrize(
+    ("general", "lender", "police"),
+    [
+        (
+            "Test results are the truth. If a test errs more in one group",
+            "Recorded outcomes are the truth. If the record errs more in one group",
+            "Search results are the truth. If a search errs more in one group",
+        ),
+        (
+            "fewer than 10 positive or negative such tests",
+            "fewer than 10 such defaults or repaid loans",
+            "fewer than 10 such searches that found something, or nothing",
+        ),
+        (
+            "too few positive or negative tests of b",
+            "too few defaults or repaid loans of b",
+            "too few searches that found something, or nothing, of b",
+        ),
+        (
+            "which counts as a negative result. If it means that nobody tested, or that it is open",
+            "which counts as repaid. If it means that nobody was approved, or that it is open",
+            "which counts as a negative result. If it means that nobody searched, or that it is "
+            "open",
+        ),
+    ],
+)
+def test_an_approval_has_no_result_that_errs(general, lender, police) -> None:
+    assert (speak("credit")(general), speak("policing")(general)) == (lender, police)
 
 
 def test_an_unknown_field_is_refused_with_the_known_ones() -> None:

@@ -13,6 +13,7 @@ from math import nan
 import pytest
 from document_cells import cells
 from made_up import made_up_comparison
+from markdown_it import MarkdownIt
 from rich.console import Console
 
 from dcem.metrics.estimate import Estimate
@@ -98,6 +99,18 @@ def markdown(document: doc.Document) -> str:
     return to_markdown(document).replace("\\", "")
 
 
+def first_views(thing):
+    """What Markdown has of a document: of several views of one thing, the first."""
+    if isinstance(thing, tuple):
+        return tuple(map(first_views, thing))
+    if isinstance(thing, doc.Views):
+        thing = replace(thing, views=thing.views[:1])
+    if not isinstance(thing, doc.Document | doc.Section | doc.Fold | doc.Views | doc.View):
+        return thing
+    inside = [name for name in ("sections", "blocks", "views") if hasattr(thing, name)]
+    return replace(thing, **{name: first_views(getattr(thing, name)) for name in inside})
+
+
 def squeezed(text: str) -> str:
     return re.sub(r"\s+", " ", text)
 
@@ -121,7 +134,8 @@ def test_in_short_the_answer_and_what_to_do_are_left() -> None:
 def test_every_value_is_in_every_output(make, write) -> None:
     document = make()
     text = squeezed(write(document))
-    values = [cell for cell in cells(document) if isinstance(cell, doc.Number | doc.Count)]
+    shown = first_views(document) if write is markdown else document
+    values = [cell for cell in cells(shown) if isinstance(cell, doc.Number | doc.Count)]
     assert len(values) > 5
     for cell in values:
         shown = pieces_of(cell)
@@ -239,6 +253,63 @@ def test_names_are_shown_as_they_are(write) -> None:
     assert "[/b]" in text
     assert "$x_1$" in text
     assert "<i>" in text
+
+
+def rendered(text: str) -> list[str]:
+    """What a reader sees of Markdown: the text of its paragraphs and cells."""
+    page = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(text)
+    assert not re.search(r"<(em|strong|s|a|i|script|blockquote|h1|ul|ol)\b", page), page
+    found = re.findall(r"<(?:p|td)>(.*?)</(?:p|td)>", page)
+    return [unescape(re.sub("</?code>", "", one)) for one in found]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        NASTY,
+        "*bold* and **more**",
+        "_x_ heart_rate __init__",
+        "a|b",
+        "<script>",
+        "<65",
+        "`code`",
+        "one ` tick",
+        "``two``",
+        r"C:\a\*b",
+        "[a](http://b)",
+        "&lt; ~gone~",
+        "> quoted",
+        "# heading",
+        "1. item",
+        "- item",
+    ],
+)
+def test_markdown_shows_every_name_as_it_is(name) -> None:
+    """In a sentence, as code in it, and in a cell."""
+    table = doc.table("", ("group", "n"), [(doc.Name(name), doc.Count(3)), (doc.Code(name), "")])
+    text = doc.Text((f"{name} is tested less.", f"`{name}` too."))
+    section = doc.Section("s", "S", (table, text))
+    shown = to_markdown(doc.Document("T", "", None, None, (section,), names=frozenset([name])))
+    under = shown.partition("## S")[2]
+    assert rendered(under) == [name, "3", name, "", f"{name} is tested less.", f"{name} too."]
+
+
+def test_markdown_can_be_read_as_it_is() -> None:
+    """Signs that are no markup where they stand are left."""
+    said = "heart_rate of group <65: .71 [.68, .74] (5 < 6) & more - as 1.5 > 1"
+    section = doc.Section("s", "S", (doc.Text((said,)),))
+    assert said in to_markdown(doc.Document("T", "", None, None, (section,)))
+
+
+def test_markdown_names_the_views_that_it_leaves_to_the_page() -> None:
+    text = to_markdown(small())
+    assert "\nx\n\nAlso in the HTML report: V2.\n" in text
+    assert "\ny\n" not in text
+
+
+def test_markdown_has_no_heading_over_figures_alone() -> None:
+    section = doc.Section("s", "Curves", (doc.Fold("Folded", (doc.Figure(lambda: None),)),))
+    assert "Curves" not in to_markdown(doc.Document("T", "", None, None, (section,)))
 
 
 def test_a_page_has_no_heading_over_nothing() -> None:

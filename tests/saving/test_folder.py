@@ -29,7 +29,7 @@ def table():
     X = pd.DataFrame(rng.normal(size=(200, 2)), columns=["age", "pulse"])
     X.iloc[::8, 0] = np.nan
     tested = rng.random(200) < 0.6
-    y = np.where(tested, np.where(rng.random(200) < 0.5, "ill", "well"), None)
+    y = np.where(tested, np.where(rng.random(200) < 0.5, "positive", "negative"), None)
     group = np.array(["many"] * 193 + ["few"] * 7)
     return X, pd.Series(y, dtype=object), group
 
@@ -56,7 +56,7 @@ def test_text_classes_names_and_settings_come_back(table, tmp_path):
     model.save(tmp_path / "m")
     loaded = dcem.DCEMClassifier.load(tmp_path / "m")
     assert np.array_equal(loaded.predict(table[0]), model.predict(table[0]))
-    assert loaded.classes_.tolist() == ["ill", "well"]
+    assert loaded.classes_.tolist() == ["negative", "positive"]
     assert loaded.feature_names_in_.tolist() == ["age", "pulse"]
     assert loaded.propensity_settings == settings
     assert loaded.history_ == model.history_
@@ -272,7 +272,7 @@ def test_onnx_of_ensembles_and_own_networks(table, tmp_path, params):
         exported = session.run(None, {"X": rows.to_numpy()})[0]
         np.testing.assert_allclose(exported, model.predict_proba(rows), atol=1e-5)
     properties = session.get_modelmeta().custom_metadata_map
-    assert json.loads(properties["classes"]) == ["ill", "well"]
+    assert json.loads(properties["classes"]) == ["negative", "positive"]
     assert json.loads(properties["features"]) == ["age", "pulse"]
 
 

@@ -17,7 +17,7 @@ from dcem.scoring import TableModel, fit_all_rows, fit_table
 from dcem.table import Roles, read_table
 from dcem.table.messages import DataWarning, InputError
 
-N = 8_000
+N = 4_000
 ROLES = Roles(label="result", group="race", id="person", weight="weight", exclude=("truth",))
 
 
@@ -27,7 +27,7 @@ def one_thread(monkeypatch):
     monkeypatch.setattr("dcem.learners.boost.cpu_count", lambda: 1)
 
 
-def people() -> pd.DataFrame:
+def people(N: int = N) -> pd.DataFrame:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N, 4))
     X[rng.random(N) < 0.1, 3] = np.nan
@@ -58,7 +58,7 @@ def read(folder, **more):
 # The linear model in memory stops a little before its optimum.
 @pytest.mark.parametrize(("kind", "tolerance"), [(Linear, 3e-3), (Boost, 1e-9)])
 def test_batches_teach_what_the_whole_table_teaches(kind, tolerance) -> None:
-    frame = people()
+    frame = people(8_000)
     frame = frame[frame.result.notna() & (frame.weight > 0)].iloc[:1500]
     X, y = frame[list("abcd")].to_numpy(), frame.result.to_numpy()
     weight, person = frame.weight.to_numpy(), np.arange(len(y))
@@ -124,7 +124,7 @@ def test_a_wrong_weight_is_named_by_its_row(tmp_path, monkeypatch) -> None:
     frame = people().assign(weight=1.0)
     frame.to_parquet(tmp_path / "a.parquet")
     part = read(tmp_path / "a.parquet", sample_rows=600)
-    row = next(row for row in range(5000, N) if row not in part.draw.rows)
+    row = next(row for row in range(N // 2, N) if row not in part.draw.rows)
     frame.assign(weight=np.where(frame.index == row, -1.0, 1.0)).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(InputError, match=rf"1 of 1,000 rows \(first: {row}\)"):
         fit_all_rows(tmp_path / "a.parquet", part, "y-obs", learner="linear", n_members=1)

@@ -12,6 +12,8 @@ from dcem.table.messages import InputError
 
 from .conftest import visits
 
+pytestmark = pytest.mark.usefixtures("linear_models")
+
 
 @pytest.fixture
 def decide(model, tmp_path, monkeypatch):

@@ -77,7 +77,7 @@ def test_rows_are_counted_through_all_files(saved, parts, tmp_path) -> None:
 def test_a_failure_leaves_the_old_folder(saved, parts, tmp_path, monkeypatch) -> None:
     predict_folder(saved, parts, tmp_path / "scores")
     before = read(tmp_path / "scores")
-    monkeypatch.setattr("dcem.scoring.parts.score_part", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("dcem.scoring.folders.score_part", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         predict_folder(saved, parts, tmp_path / "scores")
     pd.testing.assert_frame_equal(read(tmp_path / "scores"), before)

@@ -276,3 +276,19 @@ def test_what_the_card_withholds_is_withheld_of_any_table(model, table_file) -> 
     )
     found = next_tests(replace(model, estimator=few), table_file, 50)
     assert list(found.by_group["untested"].isna()) == [True, False]
+
+
+@pytest.mark.parametrize(("pending", "some"), [(30, "30"), (3, "<10")])
+def test_whoever_waits_for_a_result_is_not_tested_again(model, tmp_path, pending, some) -> None:
+    """Given as an untested value, as a model of the past has to take it; here a test was done."""
+    untested_value = ("not ordered", "Pending", "inconclusive")
+    waiting = replace(model, roles=replace(model.roles, untested_value=untested_value))
+    frame = visits(400, seed=8)
+    untested = frame.index[frame["result"] == "not ordered"]
+    frame.loc[untested[:pending], "result"] = "Pending"
+    frame.loc[untested[pending : pending + 5], "result"] = "inconclusive"  # a second test may help
+    frame.to_csv(tmp_path / "later.csv", index=False)
+    found = next_tests(waiting, tmp_path / "later.csv", 20)
+    assert found.table["row"].tolist() == untested[pending:].tolist()
+    assert found.untested == len(untested) - pending
+    assert f"{some} of 400 rows are not listed" in found.notes[-1]

@@ -10,7 +10,14 @@ from choices import some
 
 from dcem.methods import make
 from dcem.saving import ModelFileError
-from dcem.scoring import TableModel, fit_table, next_tests, predict_file, require_method
+from dcem.scoring import (
+    TableModel,
+    fit_table,
+    monitor_model,
+    next_tests,
+    predict_file,
+    require_method,
+)
 from dcem.table import read_table
 from dcem.table.messages import DataWarning, InputError
 
@@ -96,6 +103,27 @@ def test_a_learner_that_does_not_exist_or_does_not_fit_is_refused():
         require_method("ipw", "bost")
     with pytest.raises(InputError, match="is a neural network"):
         require_method("dcem", "boost")
+
+
+def test_what_is_no_table_and_no_model_is_refused_with_words(model, table_file, tmp_path):
+    table, out = read_table(table_file, ROLES), tmp_path / "scores.csv"
+    for given in (visits(), table.problem):
+        for use in (fit_table, lambda rows: monitor_model(model, rows)):
+            with pytest.raises(InputError, match=r"Expected a UserTable, got .*dcem.read_table\("):
+                use(given)
+    for given in (tmp_path, model.estimator):
+        for use in (
+            lambda one: predict_file(one, table_file, out),
+            lambda one: next_tests(one, table_file, 10),
+        ):
+            with pytest.raises(InputError, match=r"Expected a TableModel, got .*load_model\("):
+                use(given)
+    with pytest.raises(InputError, match=r"Expected a TableModel, got DCEMClassifier"):
+        monitor_model(model.estimator, table)
+    with pytest.raises(InputError, match=r"Expected a Roles, got dict.*dcem.Roles\(label="):
+        read_table(table_file, {"label": "sepsis"})
+    with pytest.raises(InputError, match="got 'many'"):
+        next_tests(model, table_file, "many")
 
 
 def test_a_changed_encoder_is_noticed(model, tmp_path):

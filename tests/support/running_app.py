@@ -15,7 +15,7 @@ import uvicorn
 from dcem.app.guard import Keys
 from dcem.app.runs import Run, runs
 from dcem.app.server import application
-from dcem.app.work import Work
+from dcem.app.workspace import Work
 
 
 @dataclass

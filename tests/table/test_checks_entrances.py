@@ -195,16 +195,31 @@ def test_classes_are_encoded_as_scikit_learn_does(y: list, encoded: list, classe
     np.testing.assert_array_equal(found_classes, classes)
 
 
-@pytest.mark.parametrize(("y", "times"), [([1.0, 2.0, np.nan], 1), ([0, 1], 0), ([2, 3], 0)])
-def test_classes_one_and_two_are_pointed_out(y: list, times: int) -> None:
+@pytest.mark.parametrize(
+    ("classes", "told"),
+    [
+        (("no", "yes"), ""),
+        (("Negative", "Positive"), ""),
+        ((False, True), ""),
+        ((-1, 1), ""),
+        ((1, 2), "2 counts as positive"),
+        (("ill", "well"), "'well', the later in alphabetical order, counts as positive"),
+        (("ja", "nein"), "'nein', the later"),
+    ],
+)
+def test_which_class_is_positive_is_said_where_its_name_does_not(classes, told) -> None:
+    y = pd.Series([classes[0], classes[1], None] * 4, dtype=object)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        checks.encode_classes(y)
-    assert [one.category for one in said] == [DataWarning] * times
+        encoded, found = checks.encode_classes(y)
+    assert found.tolist() == list(classes)
+    assert encoded[:3].tolist()[:2] == [0, 1]
+    assert told in " ".join(str(one.message) for one in said)
+    assert len(said) == bool(told)
 
 
 def test_encoded_classes_keep_the_index() -> None:
-    encoded, _ = checks.encode_classes(pd.Series(["a", "b"], index=[7, 7]))
+    encoded, _ = checks.encode_classes(pd.Series(["no", "yes"], index=[7, 7]))
     assert encoded.index.tolist() == [7, 7]
     assert encoded.tolist() == [0, 1]
 

@@ -398,3 +398,150 @@ def test_cells_of_a_column_of_dates_that_are_none_are_told():
     found = guess_kind("seen", text(days))
     assert (found.kind, found.note) == ("date", "'2020-05-01' counts as missing")
     assert guess_kind("seen", text(days[:-1])).note == ""
+
+
+@pytest.mark.parametrize("word", ["unknown", "Refused", "n.a.", "#NV", "#N/D", "#WERT!", "k.A."])
+def test_words_for_missing_do_not_keep_numbers_from_being_numbers(word):
+    found = guess_kind("score", text(word if i % 8 == 0 else i % 30 for i in range(N)))
+    assert (found.kind, found.missing) == ("number", 1 / 8)
+    assert f"{word!r} counts as missing" in found.note
+    levels = guess_kind("race", text(np.array(["a", "b", word])[np.arange(N) % 3]))
+    assert (levels.kind, levels.missing) == ("category", 0)
+    assert (word in levels.note) == word.startswith("#")  # "unknown" is a level like any other
+
+
+def test_a_word_among_few_numbers_is_pointed_out_and_letters_of_codes_are_not():
+    few = [f"{i % 30}" for i in range(N)]
+    found = guess_kind("gcs", text("intubated" if i % 8 == 0 else v for i, v in enumerate(few)))
+    assert "'intubated': with that listed" in found.note
+    found = guess_kind("diagnosis", text("V57" if i % 8 == 0 else v for i, v in enumerate(few)))
+    assert "would be a number" not in found.note
+
+
+@pytest.mark.parametrize("limit", ["90+", "90 +", "≥90", "≥ 90", ">=90", "> 90"])
+def test_limits_are_read_as_numbers(limit):
+    values = [limit if i % 20 == 0 else 20 + i % 60 for i in range(N)]
+    found = guess_kind("age", text(values))
+    assert (found.kind, found.note) == ("number", f"{limit!r} is read as its limit")
+    np.testing.assert_array_equal(encode(found.encoding, values)[::20], 90)
+
+
+@pytest.mark.parametrize(
+    "levels", [["0-17", "18-64", "65+"], ["1+", "2+", "negative"], ["A+", "B+"], ["1-", "1", "1+"]]
+)
+def test_bands_and_grades_stay_levels(levels):
+    found = guess_kind("x", text(np.array(levels)[np.arange(N) % len(levels)]))
+    assert found.kind == "category"
+    limits = guess_kind("band", text(["5+", "5", "7"] * 100), is_category=True)
+    assert limits.encoding.levels == ("5", "5+", "7")
+
+
+@pytest.mark.parametrize("yes_no", [("WAHR", "FALSCH"), ("VRAI", "FAUX"), ("VERO", "FALSO")])
+def test_what_spreadsheets_call_true_and_false(yes_no):
+    found = guess_kind("x", text(np.array(yes_no)[np.arange(N) % 2]))
+    assert found.kind == "boolean"
+    np.testing.assert_array_equal(encode(found.encoding, yes_no).ravel(), [1, 0])
+
+
+LONG_NUMBERS = [f"1234567890123456789{i}" for i in range(8)]
+
+
+@pytest.mark.parametrize("stored", [pa.string(), pa.uint64(), pa.decimal128(38, 0)])
+def test_numbers_with_more_digits_than_a_float_are_codes(stored):
+    values = np.array(LONG_NUMBERS, object)[np.arange(N) % 8]
+    raw = pa.chunked_array([pa.array(values.tolist())]).cast(stored)
+    found = guess_kind("sample", raw)
+    assert (found.kind, found.distinct, "more than 15 digits" in found.note) == (
+        "category",
+        8,
+        True,
+    )
+    np.testing.assert_array_equal(encode(found.encoding, raw), encode(found.encoding, values))
+    gaps = np.where(np.arange(N) % 3, values, "unknown")
+    assert guess_kind("sample", text(gaps)).kind == "category"
+    assert guess_kind("hash", text(f"{i % 8 + 1}{'0' * 5000}" for i in range(N))).kind == "category"
+    many = text(f"{10**19 + 7 * i}" for i in range(300))
+    assert (guess_kind("x", many).kind, guess_kind("x", many, keep=True).encoding) == (
+        "identifier",
+        None,
+    )
+
+
+def test_large_quantities_stay_numbers():
+    amounts = [str(9_007_199_254_740_992 - i % 300) for i in range(N)]
+    scientific = [f"{1 + i % 90}e20" for i in range(N)]
+    with_an_overflow = [str(i % 90) for i in range(N)]
+    with_an_overflow[::50] = ["18446744073709551615"] * 40
+    for values in (amounts, scientific, with_an_overflow):
+        assert guess_kind("x", text(values)).kind == "number"
+    assert guess_kind("x", column([1e20 * (1 + i % 90) for i in range(N)])).kind == "number"
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("1.2{:02d},56", "spelling"),
+        ("1.2{:02d},56 €", "spelling"),
+        ("{:d},4%", "spelling"),
+        ("- {:d}.5", "spelling"),
+        ("'{:d}", "spelling"),
+        ("12,34,0{:02d}", "spelling"),
+        ("CHF 1'0{:02d}.50", "unit"),
+        ("Rs. 1,0{:02d}", "unit"),
+        ("{:d}.5k", "unit"),
+        ("{:d} days 04:00:00", "unit"),
+        ("5'{:d}\"", "two numbers"),
+        ("{:d}+3", "two numbers"),
+        ("{:d}y 3m", "two numbers"),
+    ],
+)
+def test_numbers_that_their_spelling_hides_are_pointed_out(written, said):
+    for times in (N // 90, 1):  # as levels, and as a value per row
+        note = guess_kind("x", text(written.format(10 + i % 90) for i in range(90 * times))).note
+        assert said in note
+        assert "would be a number" in note
+
+
+@pytest.mark.parametrize("written", ["10.{:d}.1", "A{:d}", "12A{:d}", "B {:d}", "2023-{:05d}"])
+def test_codes_are_not_taken_for_hidden_numbers(written):
+    assert "would be" not in guess_kind("x", text(written.format(i % 90) for i in range(N))).note
+
+
+def test_several_currencies_and_percent_signs_in_some_rows_are_not_mixed():
+    sizes = [f"{10 + i % 90}.5" for i in range(N)]
+    odd = np.arange(N) % 3 == 0
+    for first, second, said in (("${}", "€{}", "currencies ($, €)"), ("{}%", "{}", "percent")):
+        values = [(first if o else second).format(v) for o, v in zip(odd, sizes, strict=True)]
+        found = guess_kind("x", text(values))
+        assert (found.kind, said in found.note) == ("category", True)
+    values = [f"{v}%" if i % 20 else "0" for i, v in enumerate(sizes)]
+    assert guess_kind("x", text(values)).kind == "number"
+    assert guess_kind("x", text(f"${v}" if i % 2 else v for i, v in enumerate(sizes))).note == (
+        "'$11.5' is read as 11.5"
+    )
+
+
+def test_limits_in_most_rows_are_pointed_out():
+    values = ["<0.1" if i % 3 else f"{i % 90}.5" for i in range(N)]
+    assert "most rows are limits ('<0.1')" in guess_kind("troponin", text(values)).note
+    bands = guess_kind("glucose", text(np.array(["Norm", ">200", ">300"])[np.arange(N) % 3]))
+    assert not bands.note
+
+
+def test_levels_that_differ_in_case_are_pointed_out():
+    levels = np.array(["Male", "male", "F", "f", "x"])[np.arange(N) % 5]
+    assert "'F', 'f', 'Male' and 1 more differ only in case" in guess_kind("s", text(levels)).note
+    assert not guess_kind("s", text(np.array(["Male", "Female"])[np.arange(N) % 2])).note
+
+
+@pytest.mark.parametrize("mark", [".a", ".Z", "\\N", "1.#QNAN"])
+def test_what_programs_write_for_a_missing_number(mark):
+    found = guess_kind("x", text(mark if i % 9 == 0 else f"{i % 300}.5" for i in range(1800)))
+    assert (found.kind, found.missing) == ("number", 1 / 9)
+
+
+def test_columns_that_are_called_codes_are_codes():
+    codes = np.array(["91302008", "233604007", "68566005"])[np.arange(N) % 3]
+    for name in ("snomed", "icd10", "county_fips", "PLZ", "drg"):
+        assert guess_kind(name, text(codes)).kind == "category"
+    assert guess_kind("drug_dose", text(codes)).kind == "number"

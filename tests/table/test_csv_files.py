@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from dcem.table import values
@@ -167,3 +168,35 @@ def test_blanks_part_thousands_before_a_decimal_comma(tmp_path):
     )
     amounts = values.numbers(read_whole(path).column("montant"))
     np.testing.assert_array_equal(amounts, [40134.5, 1250000.5, 850.2])
+
+
+@pytest.mark.parametrize("ending", ["tsv.gz", "csv.bz2", "txt.zst"])
+def test_packed_text_is_read_and_a_part_of_it_refused(tmp_path, ending):
+    packed = {"gz": "gzip", "bz2": "bz2", "zst": "zstd"}[ending.rpartition(".")[2]]
+    path = tmp_path / f"t.{ending}"
+    with pa.output_stream(path, compression=packed) as file:
+        file.write(b"a\tb\n1\tx\n2\ty\n")
+    assert read_whole(path).to_pydict() == {"a": ["1", "2"], "b": ["x", "y"]}
+    path.write_bytes(path.read_bytes()[:-6])
+    with pytest.raises(InputError, match="Copy it again"):
+        read_whole(path)
+
+
+def test_an_archive_says_that_it_must_be_unpacked(tmp_path):
+    (tmp_path / "t.csv.zip").write_bytes(b"PK")
+    with pytest.raises(InputError, match="Unpack"):
+        read_whole(tmp_path / "t.csv.zip")
+
+
+def test_an_unclosed_quote_is_named_as_the_reason(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('a,b\n"1,x\n2,y\n3,z\n')
+    with pytest.raises(InputError, match="unclosed quotation"):
+        read_whole(path)
+
+
+def test_utf16_without_a_mark_is_read_in_either_order(tmp_path):
+    for encoding in ("utf-16-le", "utf-16-be"):
+        path = tmp_path / f"{encoding}.csv"
+        path.write_bytes("a,b\n1,ä\n".encode(encoding))
+        assert read_whole(path).to_pydict() == {"a": ["1"], "b": ["ä"]}

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from dcem.table.columns import guess_kind
-from dcem.table.dates import days
+from dcem.table.dates import days, end_of
 
 N = 300
 TIMES = pd.date_range("2019-01-02 00:07", periods=N, freq="31h17min")
@@ -237,3 +237,251 @@ def test_a_row_in_another_zone_is_not_read() -> None:
     known = guess_kind("seen", column(TIMES.strftime("%Y-%m-%d %H:%M CET"))).encoding
     assert known is not None
     assert np.isnan(days(column(["2024-03-01 10:00 EST"]), known.date_format)).all()
+
+
+def years_of(written, name="x") -> tuple[int, int]:
+    """The first and the last year that two-digit years were read as."""
+    found = guess_kind(name, column(written))
+    assert found.kind == "date"
+    read = pd.to_datetime(days(column(written), found.encoding.date_format), unit="D").year
+    assert f"{read.min()} to {read.max()}" in found.note
+    return read.min(), read.max()
+
+
+@pytest.mark.parametrize("shape", ["{:02d}.{:02d}.{:02d}", "{1:02d}/{0:02d}/{2:02d} 14:05"])
+@pytest.mark.parametrize(
+    ("name", "first", "last"),
+    [
+        ("x", 1930, 2005),  # births, whatever the column is called
+        ("x", 1940, 1975),
+        ("x", 1927, 2024),
+        ("Geburtsdatum", 1930, 1968),
+        ("dob", 1921, 1960),
+        ("x", 2019, 2026),
+        ("x", 1995, 2026),
+        ("maturity", 2024, 2055),  # of loans
+        ("x", 1969, 1999),
+    ],
+)
+def test_the_century_of_two_digit_years(shape, name, first, last):
+    years = [first + i % (last - first + 1) for i in range(1200)]
+    written = [shape.format(1 + i % 28, 1 + i % 12, y % 100) for i, y in enumerate(years)]
+    assert years_of(written, name) == (first, last)
+
+
+def test_later_rows_and_until_are_read_in_the_same_century():
+    births = [f"{1 + i % 28:02d}.{1 + i % 12:02d}.{(30 + i % 76) % 100:02d}" for i in range(N)]
+    known = guess_kind("x", column(births)).encoding.date_format
+    later = days(column(["29.02.20", "01.01.10", "31.12.16"]), known)
+    assert [str(np.datetime64(int(day), "D")) for day in later] == [
+        "1920-02-29",
+        "2010-01-01",
+        "2016-12-31",
+    ]
+    assert end_of("31.12.25", known) < end_of("31.12.29", known) < end_of("31.12.16", known)
+
+
+@pytest.mark.parametrize("mark", ["9999-12-31", "2099-12-31", "1900-01-01", "1753-01-01"])
+@pytest.mark.parametrize("shape", ["%Y-%m-%d", "%d.%m.%Y", "%Y-%m-%d 00:00:00", "%Y%m%d", "typed"])
+def test_days_that_stand_for_unknown_ones_are_pointed_out(mark, shape):
+    year, month, day = mark.split("-")
+    marked = np.arange(N) % 9 == 0
+    if shape == "typed":
+        of_mark = datetime.date(int(year), int(month), int(day))
+        cells = [of_mark if m else one.date() for m, one in zip(marked, TIMES, strict=True)]
+        raw, written = pa.chunked_array([cells]), mark
+    else:
+        written = shape.replace("%Y", year).replace("%m", month).replace("%d", day)
+        raw = column(np.where(marked, written, TIMES.strftime(shape)))
+    if (mark, shape) == ("1753-01-01", "%Y%m%d"):  # a number like any other
+        return
+    found = guess_kind("seen", raw)
+    assert f"{written} lies far from all other values" in found.note
+    assert f"seen={written}" in found.note
+    listed = guess_kind("seen", raw, (f"seen={written}",))
+    assert (listed.kind, listed.missing) == ("date", marked.mean())
+    assert "far from" not in listed.note
+
+
+def test_two_marks_and_one_that_is_only_frequent_are_pointed_out():
+    births = pd.date_range("1921-01-01", "2019-12-31", periods=1000).strftime("%Y-%m-%d").to_numpy()
+    births[::20] = "1900-01-01"
+    assert "1900-01-01 lies" in guess_kind("dob", column(births)).note
+    births[1::20] = "9999-12-31"
+    assert "9999-12-31, 1900-01-01 lie" in guess_kind("dob", column(births)).note
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        TIMES,
+        pd.date_range("2015-01-01", "2019-12-31"),
+        pd.to_datetime([f"{1950 + i % 60}-01-01" for i in range(N)]),  # years
+        pd.to_datetime([f"{1950 + (i % 14) ** 2}-12-31" for i in range(N)]),
+        pd.to_datetime(["1899-03-04", *[f"{1905 + i % 90}-05-06" for i in range(N)]]),
+        pd.to_datetime(["2019-01-01", "2020-06-01"] * 100),
+    ],
+)
+def test_ordinary_days_are_not_pointed_out(dates):
+    assert "far from" not in guess_kind("seen", column(dates.strftime("%Y-%m-%d"))).note
+    assert "far from" not in guess_kind("seen", pa.chunked_array([pa.array(dates)])).note
+
+
+@pytest.mark.parametrize("mark", ["0000-00-00", "unknown", "n.a."])
+def test_words_for_no_date_do_not_keep_dates_from_being_dates(mark):
+    found = guess_kind("seen", column(np.where(np.arange(N) % 4, TIMES.strftime("%F"), mark)))
+    assert (found.kind, found.missing) == ("date", 1 / 4)
+    assert f"{mark!r} counts as missing" in found.note
+
+
+def test_compact_dates_with_marks_are_dates():
+    written = np.where(np.arange(N) % 4, TIMES.strftime("%Y%m%d"), "0")
+    written[::9] = "99991231"
+    kind, _, note = read(written)
+    assert (kind, "'0' counts as missing" in note, "99991231 lies" in note) == ("date", True, True)
+    assert guess_kind("x", column([0, *range(20_000_000, 20_000_300)])).kind == "number"
+
+
+def test_offsets_in_some_rows_are_pointed_out():
+    written = TIMES.strftime("%Y-%m-%d %H:%M:%S").to_numpy(object)
+    assert "UTC" not in read(written)[2]
+    assert "UTC" not in read(written + "+02:00")[2]
+    for offset in ("+02:00", "Z", "-0500"):
+        mixed = np.where(np.arange(N) % 3, written, written + offset)
+        assert f"an offset ({offset}), the others are read as UTC" in read(mixed)[2]
+    days_alone = np.where(np.arange(N) % 3, written + "+02:00", TIMES.strftime("%Y-%m-%d"))
+    assert "UTC" not in read(days_alone)[2]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "%d-%b-%y %I.%M.%S.000000000 %p",  # Oracle
+        "%Y-%m-%d-%H.%M.%S.000000",  # DB2
+        "%Y%m%d%H%M%S",  # HL7
+        "%Y%m%d%H%M",
+    ],
+)
+def test_stamps_of_databases_and_messages(written):
+    kind, found, _ = read([one.upper() for one in TIMES.strftime(written)])
+    assert kind == "date"
+    np.testing.assert_allclose(found, DAYS, atol=1e-9)
+
+
+def test_numbers_of_twelve_digits_that_are_not_times():
+    numbered = [f"20210403{i:04d}" for i in range(N)]  # a day and a running number
+    assert guess_kind("x", column(numbered)).kind == "number"
+
+
+@pytest.mark.parametrize("written", ["%b-%Y", "%b-%y", "%b. %Y", "%B %Y"])
+def test_months_alone(written):
+    kind, found, _ = read(TIMES.strftime(written))
+    assert kind == "date"
+    first = TIMES.to_period("M").start_time
+    np.testing.assert_array_equal(found, (first - pd.Timestamp(0)).days)
+    encoding = guess_kind("seen", column(TIMES.strftime(written))).encoding
+    until = TIMES[5].strftime(written)
+    assert end_of(until, encoding.date_format) == pytest.approx(found[5] + 31, abs=1e-4)
+
+
+def test_short_names_of_french_months_and_hours():
+    names = [
+        "janv.",
+        "févr.",
+        "mars",
+        "avr.",
+        "mai",
+        "juin",
+        "juil.",
+        "août",
+        "sept.",
+        "oct.",
+        "nov.",
+        "déc.",
+    ]
+    kind, found, _ = read([f"{t.day} {names[t.month - 1]} {t.year}" for t in TIMES])
+    assert kind == "date"
+    np.testing.assert_array_equal(found, np.floor(DAYS))
+    kind, found, _ = read([f"{t.hour}h{t.minute:02d}" for t in TIMES])
+    assert kind == "time"
+    np.testing.assert_allclose(found, TIMES.hour + TIMES.minute / 60)
+
+
+def test_words_that_begin_like_months_are_not_months():
+    drugs = ["Augmentin 2020", "Decadron 2021", "Marcumar 2019", "Janumet 2020"]
+    assert guess_kind("x", column(drugs * 30)).kind == "category"
+
+
+def test_times_past_midnight_and_durations_are_hours():
+    written = ["18:30", "23:59", "24:00", "25:30", "29:59"] * 30
+    kind, found, note = read(written)
+    assert (kind, note) == ("time", "in hours: 25:30 is 25.5")
+    np.testing.assert_allclose(found[:5], [18.5, 23 + 59 / 60, 24, 25.5, 29 + 59 / 60])
+    kind, found, _ = read(["0:35:00", "72:15:36", "120:00:00"] * 30)
+    np.testing.assert_allclose(found[:3], [35 / 60, 72.26, 120])
+    for values in (["50:50", "60:40", "80:20"], ["1:75:00", "2:99:10"], ["13:05 PM", "0:10 AM"]):
+        assert guess_kind("x", column(values * 30)).kind == "category"
+
+
+def test_months_written_as_numbers_are_pointed_out():
+    assert "YYYYMM" in guess_kind("x", column(TIMES.strftime("%Y%m"))).note
+    prices = guess_kind("x", column(190_001 + np.arange(300) * 61 % 20_000))
+    assert "YYYYMM" not in prices.note
+
+
+@pytest.mark.parametrize("mark", ["-", "/"])
+def test_two_digit_years_may_come_first(mark):
+    """As SAS writes them: 21-04-03 is no 21 April 2003."""
+    kind, found, note = read(TIMES.strftime(f"%y{mark}%m{mark}%d"))
+    assert (kind, note) == ("date", "two-digit years are read as 2019 to 2020")
+    np.testing.assert_array_equal(found, np.floor(DAYS))
+    known = guess_kind("x", column(TIMES.strftime(f"%y{mark}%m{mark}%d"))).encoding.date_format
+    assert end_of(f"19{mark}04{mark}03", known) == pytest.approx(17_989 + 1, abs=1e-4)
+
+
+@pytest.mark.parametrize("written", ["%d-%m-%y", "%d/%m/%y", "%m/%d/%y", "%m-%d-%y"])
+@pytest.mark.parametrize(
+    "dates",
+    [
+        TIMES,
+        pd.date_range("2019-01-01", "2019-12-31"),
+        pd.date_range("2001-01-15", "2024-12-31", freq="MS"),
+        pd.date_range("2001-01-15", "2024-12-31", freq="SMS"),
+        pd.date_range("2001-01-01", "2025-12-31", freq="11D"),
+    ],
+)
+def test_two_digit_years_that_come_last_stay_there(written, dates):
+    """Also of days that are all firsts of a month, or of children born in 2001 to 2025."""
+    kind, found, note = read(dates.strftime(written))
+    unclear = "could also be" in note
+    if not unclear:
+        np.testing.assert_array_equal(found, (dates - pd.Timestamp(0)).days)
+    assert kind == "date"
+    assert f"{dates.year.min()} to" in note or dates.year.nunique() == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [("%d%m%Y", "DDMMYYYY"), ("%m%d%Y", "MMDDYYYY"), ("%y%m%d", "YYMMDD"), ("%d%m%y", "DDMMYY")],
+)
+def test_dates_of_digits_alone_are_pointed_out(written, said):
+    many = pd.date_range("2019-01-02", periods=700)
+    for cells in (many.strftime(written), [str(int(one)) for one in many.strftime(written)]):
+        assert f"looks like dates written {said}" in guess_kind("x", column(cells)).note
+
+
+def test_times_of_digits_alone_are_pointed_out_and_codes_are_not():
+    assert "times written HHMM" in guess_kind("x", column(TIMES.strftime("%H%M"))).note
+    rooms, items = [101 + i % 31 for i in range(N)], [50_801 + i % 31 for i in range(N)]
+    for codes in ([f"{i * 7 % 9000:04d}" for i in range(N)], rooms, items):
+        assert "looks like dates" not in guess_kind("x", column(codes)).note
+        assert "looks like times" not in guess_kind("x", column(codes)).note
+
+
+@pytest.mark.parametrize("written", ["%H:%M", "%d.%m.%y", "%b-%Y", "%Y%m%d%H%M", "%y-%m-%d"])
+def test_a_batch_without_any_date(written):
+    known = guess_kind("seen", column(TIMES.strftime(written))).encoding.date_format
+    for cells in ([], [None] * 3, ["no date"] * 3):
+        found = days(pa.chunked_array([pa.array(cells, pa.string())]), known)
+        assert len(found) == len(cells)
+        assert np.isnan(found).all()

@@ -125,3 +125,36 @@ def test_tests_beside_the_draw_are_mentioned(drawn):
     texts = [str(one.message) for one in said]
     assert any("have no result" in text for text in texts)
     assert any("did not draw" in text for text in texts)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["by person", "by position"])
+def test_whoever_still_waits_for_an_earlier_result_is_left_out(tmp_path, known) -> None:
+    """`next-tests` does not list them; nobody drew them, and there is no result to learn from."""
+    frame = pd.DataFrame(
+        {
+            "who": [f"p{i}" for i in range(60)],
+            "x": np.arange(60.0),
+            "y": (["yes", "no", "no", "not done", "pending"] * 12),
+        }
+    )
+    untested = frame.index[frame["y"] == "not done"]
+    path = tmp_path / "next.csv"
+    pd.DataFrame({"row": untested, "who": frame["who"][untested], "probability": 0.25}).to_csv(
+        path, index=False
+    )
+    frame.loc[untested[:3], "y"] = "yes"
+    frame.loc[4, "y"] = "no"  # came in meanwhile
+    roles = Roles(
+        label="y",
+        positive=("yes",),
+        untested_value=("not done", "pending"),
+        id="who" if known else None,
+        exclude=() if known else ("who",),
+        testing_probability=str(path),
+    )
+    with pytest.warns(DataWarning, match="11 rows still wait"):
+        problem = read_table(frame, roles).problem
+    assert len(problem) == 49
+    assert problem.testing_probability.tolist() == [0.25 if i in untested else 1.0
+                                                    for i in range(60)
+                                                    if frame["y"][i] != "pending"]  # fmt: skip

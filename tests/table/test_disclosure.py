@@ -8,7 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.reader import EVERYBODY, Reader
 
-from dcem.table.disclosure import ENOUGH, SMALL, THRESHOLD, WITHHELD, Shown, few_people, hide_groups
+from dcem.table.disclosure import (
+    ENOUGH,
+    SMALL,
+    THRESHOLD,
+    WITHHELD,
+    Shown,
+    few_people,
+    hide_groups,
+    hide_small,
+)
 from dcem.table.labels import SelectiveLabels
 
 Group = tuple[int, int, int]  # rows, tested, positive
@@ -108,3 +117,11 @@ def test_visits_are_no_people() -> None:
 
 def test_a_zero_is_still_marked_as_small() -> None:
     assert shown(*LARGE, (49, 12, 0))[2]["positive"] == SMALL
+
+
+def test_sums_that_give_a_small_count_away_together_are_not_all_shown() -> None:
+    """Half of (a and b) + (a and c) - (b and c) is a: no single sum narrows it."""
+    counts = {"a": 5, "b": 200, "c": 300, "ab": 205, "ac": 305, "bc": 500}
+    sums = [("ab", ("a", "b")), ("ac", ("a", "c")), ("bc", ("b", "c"))]
+    found = hide_small(counts, sums, unseen=["a", "b", "c"], important=["bc", "ac", "ab"])
+    assert found == {"a": SMALL, "b": WITHHELD, "c": WITHHELD, "ab": WITHHELD, "ac": 305, "bc": 500}

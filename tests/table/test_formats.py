@@ -16,11 +16,11 @@ from choices import linear
 from dcem import audit_labels
 from dcem.extras import MissingExtra
 from dcem.table import Roles, read_table
-from dcem.table.addresses import as_named, located
-from dcem.table.drawing import read_some
 from dcem.table.formats import tables_within, unique_names
 from dcem.table.messages import DataWarning, InputError
-from dcem.table.read import as_arrow, read_batches, read_header, read_whole
+from dcem.table.read import as_arrow, notes, read_batches, read_header, read_whole
+from dcem.table.remote import as_named, located
+from dcem.table.sampling import read_some
 from dcem.table.values import Coded, array_of, code_names
 from dcem.table.write import SUFFIXES, write_frame
 
@@ -278,7 +278,7 @@ def test_columns_in_any_order_are_those_asked_for(files) -> None:
 
 def test_a_long_file_is_thinned_on_the_way(tmp_path, monkeypatch) -> None:
     """In bounded memory, to what would have been drawn had its length been known."""
-    monkeypatch.setattr("dcem.table.drawing.BATCH", 100)
+    monkeypatch.setattr("dcem.table.sampling.BATCH", 100)
     ids = np.random.default_rng(0).integers(0, 3000, 9000)
     for number, part in enumerate(np.array_split(ids, 5)):  # people are spread over files
         known = pd.Series(part, dtype="Int64").mask(part % 50 == number)  # gaps in some batches
@@ -442,9 +442,17 @@ def test_value_labels_take_the_place_of_codes(tmp_path, suffix) -> None:
     assert found["sex"] == ["male", "female", "male", None]
     assert found["kin"] == ["none", "one", "two", "3"]
     assert found["waist"] == [80, 91, 888, 77]
-    from dcem.table.read import notes
 
     assert ["waist" in note and "888" in note for note in notes(path)] == [True]
+
+
+@pytest.mark.parametrize("suffix", [".dta", ".sav", ".xpt"])
+def test_a_damaged_file_of_a_statistics_package_is_refused_with_a_message(tmp_path, suffix) -> None:
+    pytest.importorskip("pyreadstat")
+    path = tmp_path / f"cut{suffix}"
+    path.write_bytes(b"no such file")
+    with pytest.raises(InputError, match=rf"cut\{suffix}: not a readable \{suffix} file"):
+        read_header(path)
 
 
 # -- a name that comes twice -----------------------------------------------------------------------
@@ -525,3 +533,24 @@ def test_a_missing_library_is_named_with_its_extra(files, monkeypatch) -> None:
         formats._whole.cache_clear()
         with pytest.raises(MissingExtra, match=rf"{library}.*dcem\[formats\]"):
             read_header(files[name])
+
+
+def test_a_cell_that_is_merged_over_rows_counts_in_each(tmp_path) -> None:
+    import xlsxwriter
+
+    book = xlsxwriter.Workbook(str(tmp_path / "merged.xlsx"))
+    sheet = book.add_worksheet()
+    sheet.merge_range("B2:C2", "region")  # merged to the right: the second column has no name
+    for row, (site, region) in enumerate([("a", 0), ("b", 0), ("c", 0), ("d", "s"), ("e", 0)], 2):
+        sheet.write(row, 3, site)
+        if region:
+            sheet.write(row, 1, region)
+    sheet.merge_range("B3:B5", "north")
+    sheet.merge_range("B8:B9", "below the table")
+    book.close()
+    table = read_whole(tmp_path / "merged.xlsx").to_pydict()
+    assert table["region"] == ["north", "north", "north", "s", None, "below the table"]
+    assert any("merged over several rows" in note for note in notes(tmp_path / "merged.xlsx"))
+    write_frame(pd.DataFrame({"region": ["n", None, "s"], "x": [1, 2, 3]}), tmp_path / "plain.xlsx")
+    assert read_whole(tmp_path / "plain.xlsx")["region"].to_pylist() == ["n", None, "s"]
+    assert not notes(tmp_path / "plain.xlsx")

@@ -111,6 +111,22 @@ def test_a_value_that_implies_the_label(rng):
     assert of_number(common, tested, label) == []
 
 
+def test_a_procedure_that_follows_a_positive_result(rng):
+    """Two positives in three have it, and a few people without the test or with a negative one."""
+    tested = rng.random(N) < 0.3
+    ill = rng.random(N) < 0.08
+    label = np.where(tested, ill.astype(float), np.nan)
+    drawn = rng.random(N)
+    done = np.where(tested, np.where(ill, drawn < 0.65, drawn < 0.02), drawn < 0.002) * 1.0
+    (leak,) = find_leaks("x", number_cells(done), tested, label)
+    assert (leak.kind, leak.values) == ("follows", ("1",))
+    assert leak.strength == pytest.approx(0.65, abs=0.1)
+    sign = np.where(ill, drawn < 0.65, drawn < 0.02) * 1.0  # of a risk, whoever is tested
+    assert of_number(sign, tested, label) == []
+    ward = np.where(tested, drawn < 0.65, drawn < 0.03) * 1.0  # that tests, whatever it finds
+    assert of_number(ward, tested, label) == []
+
+
 def test_the_truth_is_found_where_it_is_known(rng):
     tested, ill = rng.random(N) < 0.3, rng.random(N) < 0.2
     noisy = np.where(tested, rng.random(N) < 0.5, ill)  # tells nothing of the tested

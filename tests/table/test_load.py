@@ -312,6 +312,18 @@ def test_people_whose_numbers_a_spreadsheet_rounded_are_told():
         read_table(frame, Roles(label="label", id="pid"))
 
 
+@pytest.mark.parametrize("word", ["unknown", "NULL", "k.A."])
+def test_rows_of_unknown_people_are_not_one_person_in_silence(word):
+    table = messy()
+    table.loc[:6, "patient"] = word
+    with pytest.warns(DataWarning, match=rf"is '{word}' in 7 of 1,200 rows, which count as one"):
+        read_table(table, ROLES)
+    table.loc[1:6, "patient"] = [f"{word} {i}" for i in range(6)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_table(table, ROLES)
+
+
 @pytest.mark.parametrize("kind", ["people", "copies", "copies of one person each", "codes"])
 def test_rows_that_a_join_left_several_times_are_told(kind):
     rng = np.random.default_rng(0)
@@ -421,3 +433,43 @@ def test_a_frame_says_aloud_which_cells_keep_a_column_from_being_a_number():
     frame = messy().assign(car=[*map(str, np.arange(N - 2) % 30), "7,5", "7,5"])
     with pytest.warns(DataWarning, match="'car': text because of its spelling: '7,5'"):
         read_table(frame, ROLES)
+
+
+@pytest.mark.parametrize("role", ["weight", "testing_probability"])
+def test_cells_of_a_role_that_are_no_numbers_are_shown_as_they_are_written(role):
+    table = messy().assign(w=["0,5" if i % 3 else "1" for i in range(N)])
+    with pytest.raises(InputError, match=r"'w', the .*, holds no number in 800 .* rows: '0,5'\."):
+        read_table(table, replace(ROLES, **{role: "w"}))
+    with pytest.raises(InputError, match="such as a missing value"):
+        read_table(
+            table.assign(w=np.where(table["w"] == "1", 1, np.nan)), replace(ROLES, weight="w")
+        )
+    read_table(
+        table.assign(w=[" 0.5" if i % 3 else "1" for i in range(N)]), replace(ROLES, weight="w")
+    )
+
+
+def test_a_code_beside_yes_and_no_may_mean_that_the_result_is_unknown():
+    table = messy().assign(result=[0, 1, 9] * (N // 3))
+    with pytest.raises(InputError, match=r"If '9' means .* result is unknown, list it under"):
+        read_table(table, Roles(label="result"))
+    with pytest.raises(InputError, match=r"If '9' means"):
+        read_table(table.assign(result=[1, 2, 9] * (N // 3)), Roles(label="result"))
+    for others in ([0, 1, 2], [7, 8, 9], [-1, 0, 1]):
+        with pytest.raises(InputError, match="Which of these mean yes") as said:
+            read_table(table.assign(result=others * (N // 3)), Roles(label="result"))
+        assert "untested_value" not in str(said.value)
+
+
+def test_what_is_doubtful_about_the_time_of_the_decision_is_told():
+    table = messy()
+    days = pd.to_datetime(table["admitted"])
+    late = np.where(np.arange(N) % 9, table["admitted"], "9999-12-31")
+    for written, said in (
+        (days.dt.strftime("%d/%m/%Y"), "day/month/year"),
+        (late, "9999-12-31 lies"),
+    ):
+        read = read_table(table.assign(admitted=written), replace(ROLES, time="admitted"))
+        notes = {column.name: column.note for column in read.columns}
+        assert said in notes["admitted"]
+        assert not notes["race"]

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from dcem.cli import app
 from dcem.table import Roles, propose_roles, read_table
-from dcem.table.addresses import as_named, located, masked_address, without_password
 from dcem.table.messages import InputError
+from dcem.table.remote import as_named, located, masked_address, without_password
 
 PASSWORD = "s3cr/et@home"
 QUOTED = "s3cr%2Fet%40home"

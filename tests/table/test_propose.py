@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from dcem.table import Roles, propose_roles, read_table
+from dcem.table.candidates import field_of
 from dcem.table.columns import HIDDEN, guess_kind
 from dcem.table.messages import InputError
 from dcem.table.values import FAR_OFF
@@ -573,3 +574,158 @@ def test_words_of_other_fields(draw):
     found = propose_roles(applicants).roles
     assert (found["label"], found["tested"]) == ("offer", ["interviewed"])
     assert found["positive"] == ["offer"]
+
+
+@pytest.mark.parametrize(
+    ("name", "results", "blank"),
+    [
+        ("blood_culture", ("positive", "negative", "contaminated"), "not done"),
+        ("covid_test", ("POSITIVE", "NEGATIVE"), None),
+        ("biopsy", ("malignant", "benign"), ""),
+    ],
+)
+def test_a_column_with_the_values_of_a_test_is_the_label_though_named_like_the_test(
+    name, results, blank, draw
+) -> None:
+    column = draw.choice(np.array([*results, blank], object), N)
+    column[:40] = "pending"
+    table = pd.DataFrame({"heart_rate": draw.normal(80, 9, N), "sex": ["f", "m"] * (N // 2)})
+    found = propose_roles(table.assign(**{name: column}))
+    assert found.roles["label"] == name
+    assert "pending" in found.roles["untested_value"]
+    assert "unknown" in reasons(found)["untested_value", "pending"]
+
+
+def test_a_decision_is_not_the_label_and_a_trait_of_everybody_neither(draw) -> None:
+    table = pd.DataFrame(
+        {
+            "blood_culture": draw.choice(["yes", "no"], N),
+            "rhesus": draw.choice(["positive", "negative"], N),
+            "length_of_stay": draw.integers(1, 30, N),
+            "icu_los": draw.integers(0, 9, N),
+            "los_angeles": draw.choice(["yes", "no"], N),
+        }
+    )
+    found = propose_roles(table)
+    assert "label" not in found.roles
+    assert found.roles["exclude"] == ["length_of_stay", "icu_los"]
+
+
+@pytest.mark.parametrize(("open_rows", "doubted"), [(90, True), (0, False), (1200, False)])
+def test_a_decision_with_results_still_to_come_is_pointed_out(open_rows, doubted, draw) -> None:
+    granted = draw.random(N) < 0.5
+    known = granted & (np.arange(N) < N - open_rows * 2)
+    table = pd.DataFrame(
+        {
+            "decision": np.where(granted, "granted", "declined"),
+            "default_12m": np.where(known, draw.choice(["Y", "N"], N), None),
+            "income": draw.normal(40, 9, N),
+        }
+    )
+    waiting = int((granted & ~known).sum())
+    doubts = [one for one in propose_roles(table).doubts if f"{waiting:,} row" in one]
+    assert [all(name in one for name in ("`tested`", "`until`")) for one in doubts] == [
+        True
+    ] * doubted
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        (["officer_id", "search_conducted", "contraband_found"], "policing"),
+        (["loan_amount", "officer_id", "application_date"], "credit"),
+        (["officer_id", "bus_stop"], "general"),
+    ],
+)
+def test_names_of_columns_speak_of_a_field(columns, words) -> None:
+    assert field_of(columns)[0] == words
+
+
+@pytest.mark.parametrize("code", ["9", "-9", "99"])
+def test_a_code_beside_yes_and_no_is_proposed_as_an_unknown_result(draw, code) -> None:
+    results = draw.choice(["0", "1", code], N, p=[0.5, 0.2, 0.3])
+    table = pd.DataFrame({"age": draw.integers(18, 90, N), "sepsis": results})
+    found = propose_roles(table)
+    assert found.roles["label"] == "sepsis"
+    assert "the result is unknown" in reasons(found)["untested_value", code]
+    for others in (["0", "1", "2"], ["7", "8", "9"], ["-1", "0", "1"]):
+        found = propose_roles(table.assign(sepsis=draw.choice(others, N)))
+        assert "untested_value" not in found.roles
+
+
+def test_what_init_says_of_dates_that_need_a_word(draw) -> None:
+    times = (
+        pd.date_range("2020", periods=N, freq="h").strftime("%Y-%m-%dT%H:%M:%S").to_numpy(object)
+    )
+    table = pd.DataFrame(
+        {
+            "sepsis": draw.choice(["0", "1", ""], N),
+            "seen": np.where(np.arange(N) % 3, times, times + "+02:00"),
+            "valid_to": np.where(np.arange(N) % 3, times, "9999-12-31T00:00:00"),
+        }
+    )
+    said = " ".join(propose_roles(table).doubts)
+    assert "'seen': some times have an offset (+02:00), the others are read as UTC." in said
+    assert "list valid_to=9999-12-31T00:00:00 under `missing`." in said
+
+
+def test_a_word_for_unknown_among_numbers_is_not_proposed_as_missing_everywhere(draw) -> None:
+    lab = [f"{x:.2f}" for x in draw.gamma(2, 1, N)]
+    table = pd.DataFrame(
+        {
+            "sepsis": draw.choice(["0", "1", ""], N),
+            "lactate": np.where(np.arange(N) % 5, lab, "unknown"),
+            "smoker": draw.choice(["never", "now", "unknown"], N),
+        }
+    )
+    roles = propose_roles(table).roles
+    assert "missing" not in roles
+    kinds = {
+        c.name: (c.kind, round(c.missing, 1)) for c in read_table(table, Roles(**roles)).columns
+    }
+    assert kinds["lactate"] == ("number", 0.2)
+    assert kinds["smoker"] == ("category", 0.0)
+
+
+def test_a_column_with_results_is_named_where_none_is_taken_as_the_label(draw) -> None:
+    table = pd.DataFrame(
+        {
+            "Sexe": draw.choice(["Homme", "Femme"], N),
+            "Blutkultur": draw.choice(["positiv", "negativ", "n. d."], N),
+        }
+    )
+    found = propose_roles(table)
+    assert found.roles["group"] == ["Sexe"]
+    assert any("It may be 'Blutkultur'" in doubt for doubt in found.doubts)
+
+
+def test_a_label_with_results_still_to_come_is_known_by_the_decision(draw) -> None:
+    """And not a feature that is 'unknown' in some rows."""
+    released, pending = draw.random(N) < 0.6, draw.random(N) < 0.05
+    table = pd.DataFrame(
+        {
+            "Employed": draw.choice(["Y", "N", "unknown"], N, p=[0.6, 0.37, 0.03]),
+            "Released": np.where(released, "Yes", "No"),
+            "FTA": np.where(pending, "Pending", draw.choice(["Yes", "No"], N)),
+        }
+    )
+    table.loc[~released, "FTA"] = None
+    found = propose_roles(table)
+    assert (found.roles["label"], found.roles["exclude"]) == ("FTA", ["Released"])
+    assert sum("'Released'" in doubt for doubt in found.doubts) == 1
+    given = propose_roles(table, tested=["Released"])
+    assert not any("says yes in" in doubt for doubt in given.doubts)
+    assert propose_roles(table.drop(columns="Released")).roles["label"] == "FTA"
+
+
+def test_short_words_for_a_result_and_a_policyholder(draw) -> None:
+    ordered = draw.random(N) < 0.2
+    table = pd.DataFrame(
+        {
+            "PolicyHolder": draw.integers(10_000, 10_000 + N, N),
+            "smoker": draw.choice(["Y", "N", None], N, p=[0.2, 0.78, 0.02]),
+            "troponin": np.where(ordered, draw.choice(["POS", "NEG"], N), None),
+        }
+    )
+    roles = propose_roles(table).roles
+    assert (roles["label"], roles["id"]) == ("troponin", "PolicyHolder")

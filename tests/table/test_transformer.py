@@ -97,3 +97,13 @@ def test_columns_of_a_frame_that_cannot_be_read_are_told(recwarn):
     for name, values in {"age": "old", "ward": "Z", "seen": "yesterday"}.items():
         with pytest.warns(DataWarning, match=f"^{name}: "):
             fitted.predict_proba(frame.assign(**{name: values}))
+
+
+def test_infinities_are_refused_beside_text_as_they_are_alone() -> None:
+    frame = FRAME.assign(age=np.where(FRAME["age"] > 50, np.inf, FRAME["age"]))
+    label = np.arange(N) % 2
+    for given in (frame, frame[["age"]], frame.assign(age=1e31)):
+        with pytest.raises(InputError, match=r"'age' is .* rows \(first labels: .*up to 1e\+30"):
+            make("tested-only", learner="linear").fit(given, label)
+    with pytest.raises(InputError, match="'age' cannot be read as a number"):
+        make("tested-only", learner="linear").fit(FRAME.assign(age=1j), label)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dcem.app.places import Place
-from dcem.app.work import Study
+from dcem.app.workspace import Study
 from dcem.table.settings import NAME as SETTINGS
 
 WIDE = 76  # columns of a shown command before it is broken
@@ -119,6 +119,7 @@ def audited(study: Study, out: Path, bounds: float | None = None) -> Recipe:
         "dcem.audit_found" if found else "dcem.audit_labels",
         "table.problem",
         sources=RawPython("table.encoder.sources"),
+        dates=None if found else RawPython("table.encoder.dates"),
         attributes=None if found else RawPython("table.by_attribute()"),
         suspicious=RawPython("{c.name: c.flag for c in table.columns if c.flag}"),
         bounds=bounds,

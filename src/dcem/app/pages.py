@@ -26,7 +26,7 @@ from dcem.app.guard import REPORT_POLICY, Keys
 from dcem.app.places import Place, choices, preview, takes_sql
 from dcem.app.rendering import environment, page_script, style
 from dcem.app.runs import Run, next_folder, runs, start
-from dcem.app.work import Study, Work, typed
+from dcem.app.workspace import Study, Work, typed
 from dcem.files import write_text
 from dcem.methods.choosing import DEFAULT
 from dcem.report.words import FIELDS, speak

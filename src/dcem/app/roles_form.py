@@ -12,7 +12,7 @@ from typing import Any
 
 from dcem.app.forms import Posted
 from dcem.app.places import Place, once, values_of
-from dcem.table.candidates import lending_words
+from dcem.table.candidates import field_of
 from dcem.table.design import list_given
 from dcem.table.load import UserTable, read_table
 from dcem.table.messages import DataWarning, InputError, LeakWarning, naming, quoted
@@ -61,11 +61,10 @@ def roles_beside(place: Place) -> dict[str, Any]:
 def words_of(place: Place) -> str:
     """The field whose words reports on a table should use, before anybody says which.
 
-    That of a settings file beside the table, if it is about this table; else credit, if names of
-    columns speak of lending.
+    That of a settings file beside the table, if it is about this table; else that of which names
+    of columns speak.
     """
-    spoken = "credit" if lending_words(proposal(place).columns) else "general"
-    return str(_beside(place.path).shared.get("words", spoken))
+    return str(_beside(place.path).shared.get("words", field_of(proposal(place).columns)[0]))
 
 
 def query_beside(path: Path) -> str | None:

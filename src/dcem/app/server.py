@@ -16,7 +16,7 @@ from starlette.responses import Response
 from dcem.app.guard import Guard, Keys
 from dcem.app.pages import Pages
 from dcem.app.runs import runs
-from dcem.app.work import Work, private_folder
+from dcem.app.workspace import Work, private_folder
 from dcem.files import require_folder_place
 from dcem.table.messages import InputError
 

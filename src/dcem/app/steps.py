@@ -10,9 +10,9 @@ from dcem.app import commands
 from dcem.app.commands import Recipe
 from dcem.app.forms import Posted
 from dcem.app.runs import Run, next_folder, runs
-from dcem.app.work import Study
+from dcem.app.workspace import Study
 from dcem.compare.fitting import default_methods
-from dcem.compare.found import usual_methods
+from dcem.compare.positives_only import usual_methods
 from dcem.methods.registry import ENTRIES, works_here
 from dcem.table.messages import InputError
 from dcem.table.settings import NAME as SETTINGS

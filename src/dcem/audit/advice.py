@@ -14,7 +14,7 @@ from dcem.estimation.results import EVERYBODY
 from dcem.methods.choosing import DEFAULT
 from dcem.methods.registry import ENTRIES, names
 from dcem.table.imperfect import TEST_ASSUMPTION
-from dcem.table.known import PREVALENCE_ASSUMPTION
+from dcem.table.known_rates import PREVALENCE_ASSUMPTION
 from dcem.text import decimal, groups, number, p_value, percent
 
 RANDOM = 0.55  # an AUC of the testing model up to which testing is about random

@@ -7,7 +7,7 @@ the outcome beyond what the second allows, one of them is wrong (`beyond`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import nan
 from typing import Any
@@ -41,16 +41,21 @@ NAMED = 4  # deciders at either end who are named on a page, if they are clearly
 
 
 def audit_deciders(
-    evaluator: Evaluator, risk: np.ndarray, rng: np.random.Generator, **models: Any
+    evaluator: Evaluator,
+    risk: np.ndarray,
+    sources: Sequence[str],
+    rng: np.random.Generator,
+    **models: Any,
 ) -> Deciders:
     """How deciders differ, and what they bound; `risk` [n] is the score whose AUC is bounded.
 
-    `models`: learners, max_rows and progress of `fit_instrument`.
+    `sources` are the raw columns of the features; `models`: learners, max_rows and progress of
+    `fit_instrument`.
     """
     problem, people, nuisances = evaluator.problem, evaluator.people, evaluator.nuisances
-    compared = compare_deciders(problem, people, nuisances.testing, nuisances.outcome)
-    if compared is None:
-        return Deciders(f"fewer than two deciders have decided on at least {FEWEST_PEOPLE} people")
+    compared = compare_deciders(problem, people, nuisances.testing, nuisances.outcome, sources)
+    if isinstance(compared, str):
+        return Deciders(compared)
     instrument = fit_instrument(problem, evaluator.fold, nuisances.testing, rng, **models)
     if instrument is None:
         return Deciders("too few people for bounds by decider", compared)
@@ -164,19 +169,20 @@ def _deviation(e: Estimate) -> str:
 
 def _deciders_differ(audit: Audit, found: Compared) -> Iterator[Finding]:
     yield _unequal_testing(audit, found)
-    share = f"{percent(found.mix_share, 1)} of the variance in the predicted risk lies"
+    share = f"{percent(found.mix_share, 1)} of the variance in the predicted risk lies between"
+    share += f" deciders{_of_one_place(found)}"
     mixed = found.mix.p_value < CLEAR_P and found.mix_share >= MIXED
     if mixed:
         key, severity, headline = "deciders-mix", "caution", "Deciders see different people"
         text = (
-            f"{share} between deciders, more than by chance ({p_value(found.mix.p_value)}). "
+            f"{share}, more than by chance ({p_value(found.mix.p_value)}). "
             "Deciders are compared at equal features; but if their people differ in what the table "
             "shows, they may also differ in what it does not."
         )
     else:
         key, severity = "deciders-comparable", "fine"
         headline = "Deciders see people of about the same risk, as far as the features show"
-        text = f"{share} between deciders. That says nothing about what the table does not show."
+        text = f"{share}. That says nothing about what the table does not show."
     values = {"share": found.mix_share, "p_value": found.mix.p_value}
     yield audit_finding(key, severity, ABOUT, headline, text, **values)
     equal = found.at_equal_rates
@@ -211,6 +217,11 @@ def _deciders_differ(audit: Audit, found: Compared) -> Iterator[Finding]:
         )
 
 
+def _of_one_place(found: Compared) -> str:
+    """Whom deciders are compared with, if not with all others."""
+    return f" with the same {listed(found.within)}" if found.within else ""
+
+
 def _unequal_testing(audit: Audit, found: Compared) -> Finding:
     """How unequally deciders test."""
     deviation, p, effects = found.testing.deviation, found.testing.p_value, found.effects
@@ -219,10 +230,14 @@ def _unequal_testing(audit: Audit, found: Compared) -> Finding:
     shown = len(effects)
     least, most = (effects[at].shrunken.value if effects else 0.0 for at in (0, -1))
     lost = ends = ""
+    who, few = f"{found.number} deciders", f"has decided on fewer than {FEWEST_PEOPLE} people"
+    if found.within:
+        who += f", each compared with those{_of_one_place(found)}"
+        few += f", or no other decider has the same {listed(found.within)}"
     if found.left_out > 0:
         lost = (
             f" {percent(found.left_out)} of the rows are left out: their decider is not recorded, "
-            f"or has decided on fewer than {FEWEST_PEOPLE} people."
+            f"or {few}."
         )
     if shown:
         whom = "From"
@@ -232,13 +247,10 @@ def _unequal_testing(audit: Audit, found: Compared) -> Finding:
             f" {whom} the lowest to the highest, each shrunk according to its noise: "
             f"{points(least)} to {points(most)} points relative to what the features predict."
         )
-    text = (
-        f"{found.number} deciders; with sampling noise removed, "
-        f"{_deviation(deviation)}.{ends}{lost}"
-    )
+    text = f"{who}; with sampling noise removed, {_deviation(deviation)}.{ends}{lost}"
     if not clear:
         text = (
-            f"{found.number} deciders, no more spread than by chance ({p_value(p)}); up to "
+            f"{who}, no more spread than by chance ({p_value(p)}); up to "
             f"{_points(deviation.high)} percentage points (standard deviation) could have gone "
             f"unnoticed.{lost}"
         )

@@ -17,13 +17,14 @@ of the sum of all rises.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from dcem.audit.results import Driver
 from dcem.estimation.cross_fitting import CrossFit, Features, draw_rows
+from dcem.estimation.effects import rounded_values, values_in_words
 from dcem.estimation.influence import People, Z
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import THRESHOLD
@@ -46,10 +47,12 @@ def find_drivers(
     model: CrossFit | None,
     target: np.ndarray,
     among: np.ndarray,
+    dates: Collection[str] = (),
 ) -> tuple[Driver, ...]:
     """Every raw column with its importance to a model of `target` [n], most important first.
 
     It is judged on the rows `among` [n] whose target is known. Without a model, nothing is said.
+    The numbers of the columns `dates` are days.
     """
     if model is None:
         return ()
@@ -61,6 +64,8 @@ def find_drivers(
     names += [GROUP] * (features.n_groups if features.group is not None else 0)
     labels = [*problem.feature_names, *[TIME] * (TIME in names)]
     labels += problem.group_names if GROUP in names else ()
+    is_date = problem.time is not None and problem.time.dtype.kind == "M"
+    dates = {*dates, *[TIME] * is_date}
     person = None if people.person is None else people.person[rows]
     part = People(people.weight[rows], person, people.n_people)
 
@@ -85,7 +90,9 @@ def find_drivers(
             column=source,
             loss=Estimate(1000 * rise, 1000 * (rise - reach), 1000 * (rise + reach)),
             share=max(rise, 0.0) / everything if everything > 0 else float("nan"),
-            direction=_direction(few, columns, [labels[c] for c in columns], source)
+            direction=_direction(
+                few, columns, [labels[c] for c in columns], source, "date" * (source in dates)
+            )
             if rank < DESCRIBED
             else "",
         )
@@ -102,7 +109,7 @@ class _Held(NamedTuple):
     weight: np.ndarray  # [m]
 
 
-def _direction(asked: _Held, columns: list[int], labels: list[str], source: str) -> str:
+def _direction(asked: _Held, columns: list[int], labels: list[str], source: str, kind: str) -> str:
     """In words: what the predicted share does as the column changes."""
 
     def rate(values: np.ndarray) -> float:
@@ -125,8 +132,8 @@ def _direction(asked: _Held, columns: list[int], labels: list[str], source: str)
             return "hardly varies"
         most, least = int(np.argmax(rates)), int(np.argmin(rates))
         return (
-            f"{_pattern(common[most], labels, source)}: {percent(rates[most], 1)}, "
-            f"{_pattern(common[least], labels, source)}: {percent(rates[least], 1)}"
+            f"{_pattern(common[most], labels, source, kind)}: {percent(rates[most], 1)}, "
+            f"{_pattern(common[least], labels, source, kind)}: {percent(rates[least], 1)}"
         )
     many = max(range(len(columns)), key=lambda c: len(np.unique(block[:, c])))
     present = block[~np.isnan(block[:, many]), many]
@@ -137,17 +144,19 @@ def _direction(asked: _Held, columns: list[int], labels: list[str], source: str)
     ends = [np.where(np.arange(len(columns)) == many, value, typical) for value in (low, high)]
     below, above = (rate(end) for end in ends)
     word = "about as often" if abs(above - below) < 0.005 else "more" if above > below else "less"
-    return f"{word} when high: {percent(below, 1)} at {low:.4g}, {percent(above, 1)} at {high:.4g}"
+    when = "late" if kind == "date" else "high"
+    first, last = values_in_words(rounded_values(np.array([low, high])), kind)
+    return f"{word} when {when}: {percent(below, 1)} at {first}, {percent(above, 1)} at {last}"
 
 
-def _pattern(values: np.ndarray, labels: list[str], source: str) -> str:
+def _pattern(values: np.ndarray, labels: list[str], source: str, kind: str = "") -> str:
     """A combination of encoded columns as the value it stands for."""
     if np.isnan(values).any():
         return "missing"
     prefix = f"{source}="
     if len(labels) == 1:
         if not labels[0].startswith(prefix):
-            return f"{values[0]:g}"
+            return values_in_words(values, kind)[0]
         level = labels[0].removeprefix(prefix)
         return level if values[0] == 1 else f"not {level}"
     active = [label for label, value in zip(labels, values, strict=True) if value == 1]

@@ -16,7 +16,7 @@ from typing import Any
 from dcem.audit.bounds import about_bounds
 from dcem.audit.deciders import about_deciders
 from dcem.audit.drivers import GROUP, TIME
-from dcem.audit.known import about_known_rates
+from dcem.audit.known_rates import about_known_rates
 from dcem.audit.outcome_findings import (
     about_errors,
     about_independence,
@@ -32,7 +32,7 @@ from dcem.audit.results import CLEAR_P, Audit, TestingRate
 from dcem.estimation.effects import MUCH, TIMES
 from dcem.estimation.findings import Finding, by_severity
 from dcem.estimation.results import COUNTED, EVERYBODY, EXTRAPOLATION, WITHHELD
-from dcem.text import capitalised, listed, number, percent, ratio
+from dcem.text import capitalised, groups, listed, number, percent, ratio
 
 FOUR_FIFTHS = 0.8  # a ratio of rates that counts as serious if the whole interval lies beyond
 COMPATIBLE = 0.05  # a difference that may still be there, and "fine" be said
@@ -201,6 +201,14 @@ def _disparities(
                 f"{rates}. It is more than chance, but less than {percent(audit.least_difference)} "
                 "of people, and is not counted as a disparity."
             )
+        elif rate.beside:
+            key, severity = "beside-others", "note"
+            how = "less" if rate.difference.value < 0 else "more"
+            headline = (
+                f"{capitalised(who)} seems to be tested {how} often than others, but not with "
+                f"{groups(rate.beside)} left out"
+            )
+            text = f"{rates}. Compared with the remaining groups alone, it does not differ clearly."
         elif rate.depends_on_model:
             key, severity = "depends-on-model", "note"
             headline = f"Whether {who} is tested differently depends on the model"
@@ -232,6 +240,7 @@ def _disparities(
         values: dict[str, Any] = {name: getattr(rate, name) for name in names}
         values |= {"least": audit.least_difference, "reference": reference}
         values |= {"attribute": attribute} if attribute else {}
+        values |= {"beside": rate.beside} if rate.beside else {}
         yield audit_finding(key, severity, "testing", headline, text, (rate.group,), **values)
 
 

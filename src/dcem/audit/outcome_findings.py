@@ -128,17 +128,22 @@ def about_prevalence(audit: Audit) -> Iterator[Finding]:
     values: dict[str, Any] = {name: getattr(every, name) for name in names}
     found, inside = every.doubly_robust, every.within
     low, high = map(percent, every.bounds)
-    anyway = f"Without any {'other ' * known}assumption it lies between {low} and {high}."
+    anyway = (
+        f"Without any {'other ' * bool(audit.known)}assumption it lies between {low} and {high}."
+    )
     if found.estimable:
         key, severity = "prevalence", "note"
+        what, how = "estimate for everybody", "Doubly robust"
+        rests = f"The estimate {'rests on the known prevalence' if known else EXPLAINED}. {anyway}"
+        if audit.stated_for_everybody:
+            what, how, rests = "known prevalence", "As stated", ""
         headline = (
-            f"The record shows {percent(every.recorded.value)}, the estimate for everybody is "
+            f"The record shows {percent(every.recorded.value)}, the {what} is "
             f"{percent(found.value)}"
         )
-        rests = "rests on the known prevalence" if known else EXPLAINED
         text = (
-            f"Doubly robust, {within(found)}; among the tested it is "
-            f"{percent(every.tested_only.value)}. The estimate {rests}. {anyway}"
+            f"{how}, {within(found)}; among the tested it is {percent(every.tested_only.value)}. "
+            f"{rests}".strip()
         )
     else:
         key, severity = "prevalence-unknown", "caution"
@@ -148,7 +153,7 @@ def about_prevalence(audit: Audit) -> Iterator[Finding]:
             near, far = map(percent, every.limits)
             reach = (
                 f"Among those within reach it is {percent(inside.value)} ({within(inside)}), and "
-                f"among everybody between {near} and {far}, whatever the others are like. "
+                f"among everybody between {near} and {far}, {audit.limits_hold}. "
             )
         text = f"{capitalised(found.reason)}. {reach}{anyway}"
     yield audit_finding(key, severity, "prevalence", headline, text, **values, known=known)

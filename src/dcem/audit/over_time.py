@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -46,9 +47,8 @@ def over_time(problem: SelectiveLabels, people: People, fit: Callable[..., Nuisa
     late = late_results(problem)
     code, starts = periods(problem, SHOWN)
     begins = _begin(problem, starts)
-    by_group = [_period(problem, people, start, code == i) for i, start in enumerate(begins)]
-    shown = [period for whom in zip(*by_group, strict=True) for period in whom]
-    found = OverTime(*period(problem.time), tuple(shown), (), None, (), late)
+    shown = tuple(_shown(problem, people, code, begins))
+    found = OverTime(*period(problem.time), shown, (), None, (), late)
     if problem.extent != "some":
         return found
 
@@ -96,22 +96,38 @@ def _begin(problem: SelectiveLabels, starts: Sequence[Any]) -> list[str]:
     return [period(problem.time)[0], *map(time_words, starts[1:])]
 
 
-def _period(problem: SelectiveLabels, people: People, since: str, here: np.ndarray) -> list[Period]:
-    """Everybody's shares in a period, and those of groups, unless a count of one is small.
+def _shown(
+    problem: SelectiveLabels, people: People, code: np.ndarray, begins: Sequence[str]
+) -> Iterator[Period]:
+    """Shares of everybody, then of groups, in periods so long that no count is small.
 
-    A share with its interval tells how many people it is of, and what is left for the others.
+    A share with its interval tells how many people it is of; what is left for the others, or for
+    another period, is told by the rates of the whole table. So all periods are shown or none.
     """
-    *of_groups, of_all = few_people(problem.subset(here))
-    found = []
-    for name, mine in problem.parts().items():
-        few = bool(of_all) if name == EVERYBODY else any(of_groups)
-        among = here & mine
-        tested, positive = (
-            WITHHELD if few else people.proportion(yes, of * 1.0)
-            for yes, of in ((problem.tested, among), (problem.y_obs == 1, among & problem.tested))
-        )
-        found.append(Period(since, name, tested, positive))
-    return found
+    parts = problem.parts()
+    for names in list(parts)[:1], list(parts)[1:]:
+        code, begins = _put_together(problem, code, begins, groups=EVERYBODY not in names)
+        for name, (i, since) in product(names, enumerate(begins)):
+            mine = parts[name] & (code == i)
+            tested = people.proportion(problem.tested, mine * 1.0)
+            positive = people.proportion(problem.y_obs == 1, (mine & problem.tested) * 1.0)
+            yield Period(since, name, tested, positive)
+
+
+def _put_together(
+    problem: SelectiveLabels, code: np.ndarray, begins: Sequence[str], *, groups: bool
+) -> tuple[np.ndarray, Sequence[str]]:
+    """Periods made of these, as many as leave no count small, of everybody or `groups`; or none.
+
+    They are not cut anew: between two cuts there could be a few people.
+    """
+    n = len(begins)
+    for number in [n, *(n // each for each in (2, 3, 4, 6) if n // each > 1)]:
+        longer = (np.arange(n) * number // n)[code]
+        few = (few_people(problem.subset(longer == one)) for one in range(number))
+        if not any(any(each if groups else each[-1:]) for each in few):
+            return longer, [begins[-(-one * n // number)] for one in range(number)]
+    return code, ()
 
 
 def about_time(audit: Audit) -> Iterator[Finding]:

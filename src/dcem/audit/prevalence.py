@@ -39,7 +39,7 @@ from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.influence import FEWEST_TESTED, Statistic, Z, widest_gap
 from dcem.estimation.outcomes import seen_outcomes, true_risk
 from dcem.estimation.results import EVERYBODY
-from dcem.estimation.swaps import untested_masses
+from dcem.estimation.swap_sets import untested_masses
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 

@@ -1,14 +1,15 @@
 """What to do about a finding, what is said of several groups at once, and the forms of numbers.
 
 The sentences of a finding stand where it is made: `findings` (who is tested, features),
-`outcome_findings`, and with what else somebody knows: `known`, `bounds`, `deciders`, `over_time`.
+`outcome_findings`, and with what else somebody knows: `known_rates`, `bounds`, `deciders`,
+`over_time`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from math import inf
+from math import inf, isclose
 from typing import Any
 
 from dcem.audit.sensitivity import Breakdown
@@ -24,7 +25,9 @@ NOTHING_TO_DO = (
 )
 # Key -> what to do; a role in backticks becomes an option of the command line.
 TO_DO = {
-    "leak": "Leave it out (`exclude`), unless you know that it is recorded before the decision.",
+    "leak": "Leave such columns out (`exclude`), unless you know that they are recorded before the "
+    "decision. Audit without them even then: a score that decides may itself contain the "
+    "difference.",
     "nobody-tested": "Find out where outcomes are recorded.",
     "everybody-tested": "Name the column that says who was tested (`tested`) or the label value "
     "that means untested (`untested_value`), or state that testing was not recorded "
@@ -37,6 +40,7 @@ TO_DO = {
     "change. Until then, do not train on the record as it is.",
     "tested-more": "Ask those who decide what might explain it, and whether tests help these "
     "people or burden them.",
+    "beside-others": "To compare every group with one of them, name that one (`reference_group`).",
     "depends-on-model": "Report that the answer depends on the model.",
     "unmeasured-cause": "List unrecorded causes of testing. Could any of them be that strong?",
     "overlap": "Claim nothing about people unlike the tested, or test some of them.",
@@ -119,6 +123,10 @@ OF_SEVERAL_GROUPS = {
         "Small differences in testing at equal features: {groups}",
         "They are more than chance, but too small to be counted as disparities.",
     ),
+    "beside-others": (
+        "{groups} seem to be tested differently from others, but not with {others} left out",
+        "Compared with the remaining groups alone, they do not differ clearly.",
+    ),
     "depends-on-model": (
         "Whether {groups} are tested differently depends on the model",
         "A difference that one kind of model does not see is not a finding.",
@@ -172,10 +180,11 @@ def merge_findings(alike: Sequence[Finding]) -> Finding:
         for gap in [one.values["difference"]]
     )
     reference, attribute = (first.values.get(name) for name in ("reference", "attribute"))
+    others = first.values.get("beside") or [reference] * bool(reference)
     said = headline.format(
         groups=(f"{len(named)} groups" if len(named) > 3 else groups(named))
         + (f" of {attribute}" if attribute else ""),
-        others=group(reference) if reference else "others",
+        others=groups(others) if others else "others",
     )
     text = f"Percentage points, with 95 % intervals: {numbers}. {after}"
     headline = capitalised(said, named)
@@ -188,8 +197,9 @@ def points_of(e: Estimate) -> str:
 
 
 def within(e: Estimate) -> str:
-    """The interval of a share."""
-    return f"{percent(e.low)} to {percent(e.high)}"
+    """The interval of a share; a rate may be stated without one."""
+    exact = isclose(e.low, e.high, abs_tol=1e-9)
+    return "without an interval" if exact else f"{percent(e.low)} to {percent(e.high)}"
 
 
 def share_of(e: Estimate) -> str:

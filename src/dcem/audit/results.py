@@ -54,6 +54,7 @@ class TestingRate:
     ratio: Estimate  # equal / others
     p_value: float  # of no difference, corrected for the number of groups
     each: Mapping[str, Estimate] = field(default_factory=dict)  # difference by one kind of model
+    beside: tuple[str, ...] = ()  # groups without which it does not differ clearly from the rest
 
     __test__ = False  # not a test case, whatever its name suggests to pytest
 
@@ -405,8 +406,8 @@ class Audit(ShowsItself):
     def clear(self, rates: Sequence[TestingRate]) -> list[TestingRate]:
         """Those whose difference at equal features is clear.
 
-        Beyond chance, large enough to matter, and so under every kind of model that the mixture of
-        models rests on.
+        Beyond chance, large enough to matter, so under every kind of model that the mixture of
+        models rests on, and not because of other groups that stand out.
         """
         return [
             rate
@@ -414,6 +415,7 @@ class Audit(ShowsItself):
             if rate.p_value < CLEAR_P
             and self.matters(rate.difference)
             and not rate.depends_on_model
+            and not rate.beside
         ]
 
     @property
@@ -426,6 +428,17 @@ class Audit(ShowsItself):
     def from_known(self) -> bool:
         """Whether numbers beyond the tested are at the odds that meet a known prevalence."""
         return any(one.odds_ratio.estimable for one in self.known)
+
+    @property
+    def limits_hold(self) -> str:
+        """When the limits of everybody's prevalence hold, if some are out of reach of the tests."""
+        return "given what is known" if self.known else "whatever the others are like"
+
+    @property
+    def stated_for_everybody(self) -> bool:
+        """Whether everybody's prevalence is the known one as stated, some being out of reach."""
+        stated = [one.stated for one in self.known if one.group == EVERYBODY]
+        return self.prevalence[0].doubly_robust in stated
 
     @property
     def prefers_low_risk(self) -> bool:

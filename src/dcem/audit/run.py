@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,9 +12,9 @@ from dcem.audit.advice import with_conclusions
 from dcem.audit.bounds import find_bounds
 from dcem.audit.deciders import audit_deciders, decider_steps
 from dcem.audit.drivers import HELD_OUT_ROWS, find_drivers
-from dcem.audit.errors import test_errors
+from dcem.audit.imperfect import test_errors
 from dcem.audit.independence import check_independence, enough_results
-from dcem.audit.known import known_rates, tightened
+from dcem.audit.known_rates import known_rates, tightened
 from dcem.audit.model_checks import calibrate, models_leave
 from dcem.audit.over_time import EARLIER, PERIOD, over_time
 from dcem.audit.performance import performance_sensitivity
@@ -41,10 +41,10 @@ from dcem.estimation.outcomes import true_risk
 from dcem.estimation.overlap import BIN_EDGES, rates_by_score
 from dcem.estimation.results import EVERYBODY
 from dcem.table.disclosure import few_people
-from dcem.table.found import require_record
-from dcem.table.known import known_words
+from dcem.table.known_rates import known_words
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import formerly
+from dcem.table.messages import formerly, require_share
+from dcem.table.positives_only import require_record
 
 
 @formerly(row_budget="max_rows")
@@ -53,6 +53,7 @@ def audit_labels(
     problem: SelectiveLabels,
     *,
     sources: Sequence[str] | None = None,
+    dates: Collection[str] = (),
     suspicious: Mapping[str, str] | None = None,
     attributes: Mapping[str, SelectiveLabels] | None = None,
     least_difference: float = 0.01,
@@ -75,6 +76,9 @@ def audit_labels(
         those of the design, whatever the models say.
     sources
         The raw column of each feature, where several features come from one column.
+    dates
+        The raw columns whose numbers are days since 1 January 1970 (`Encoder.dates`): their values
+        are written as dates.
     suspicious
         Raw columns that may have been recorded after the decision to test, and why.
     attributes
@@ -101,6 +105,10 @@ def audit_labels(
     progress
         Called with a few words before each step (`audit_steps` lists them).
     """
+    require_share("precision", precision, 0.03)
+    require_share("least_difference", least_difference, 0.01, ends=True)
+    if threshold is not None:
+        require_share("threshold", threshold, 0.2)
     if bounds is not None:
         check_strength(bounds)
     require_record(problem)
@@ -140,9 +148,9 @@ def audit_labels(
     told_over_time = over_time(problem, people, fit) if problem.time is not None else None
     deciders = None
     if problem.decider is not None and varies and enough:
-        deciders = audit_deciders(evaluator, risk, rng, progress=progress, **models)
+        deciders = audit_deciders(evaluator, risk, sources, rng, progress=progress, **models)
     progress("finding what drives testing")
-    ask = partial(find_drivers, problem, people, sources, rng)
+    ask = partial(find_drivers, problem, people, sources, rng, dates=dates)
     drivers = ask(nuisances.testing_model, tested, np.ones(len(problem), bool))
     progress("trying unmeasured causes")
     of_testing = of_prevalence = of_performance = None

@@ -4,7 +4,8 @@
 features are treated differently. The second is what a disparity in testing means.
 
 *At equal features* a group is compared with everybody else, or with the reference group where one
-is named, over the features that both have:
+is named, over the features that both have (a group that differs only because another one stands out
+is told apart, `_differ_by_others`):
 each person counts as much as the other side has people like them (overlap weights pi (1 - pi), with
 pi the probability of belonging to the group given the features). Where only one side has people,
 nothing can be compared, and nothing is. The estimand is the difference in testing rates averaged
@@ -29,15 +30,16 @@ military service", Econometrica 1998 (its weights where the difference depends o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import nan
 
 import numpy as np
 
-from dcem.audit.results import TestingRate
+from dcem.audit.results import CLEAR_P, TestingRate
 from dcem.estimation.influence import (
     FEWEST_PEOPLE,
     FEWEST_TESTED,
+    Comparison,
     People,
     Statistic,
     against_others,
@@ -49,6 +51,8 @@ from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
 REFERENCE = "the others are compared with it"
+STAND_OUT = 0.45  # of the people, at most, are in groups that stand out from the rest
+SET_ASIDE = 6  # and so many groups
 
 
 def testing_rates(
@@ -70,6 +74,9 @@ def testing_rates(
             pairs[name] = pair
     gaps = {name: here - there for name, (here, there) in pairs.items()}
     compared = against_others(people, gaps)
+    beside: dict[str, tuple[str, ...]] = {}
+    if problem.reference_group is None and nuisances is not None:
+        beside = _differ_by_others(problem, people, nuisances, compared)
     found = []
     for name, mine in masks.items():
         crude = people.proportion(problem.tested, mine)
@@ -95,36 +102,92 @@ def testing_rates(
                         pair := _rates_under(models, problem, people, name, mine), str
                     )
                 },
+                beside=beside.get(name, ()),
             )
         )
     return tuple(found)
 
 
+def _differ_by_others(
+    problem: SelectiveLabels, people: People, models: Nuisances, compared: Mapping[str, Comparison]
+) -> dict[str, tuple[str, ...]]:
+    """Groups that differ only because others stand out, and which these are.
+
+    Beside one group that is tested often, all others seem tested seldom. So the group that differs
+    most is set aside, the rest are compared with each other, and so on until none of them differs
+    clearly. Those set aside are the smaller part: from a group that most people belong to, the
+    others differ. Of groups with fewer than ten tested or untested people nothing is told.
+    """
+    masks = problem.by_group()
+    clear = {name: one for name, one in compared.items() if one.p_value < CLEAR_P}
+    share = {
+        name: float(people.weight[masks[name]].sum() / people.weight.sum())
+        for name in clear
+        if min(people.count(masks[name] & who) for who in (problem.tested, ~problem.tested))
+        >= FEWEST_TESTED
+    }
+    left, aside = clear, list[str]()
+    while len(compared) - len(aside) > 2 and len(aside) < SET_ASIDE:
+        room = STAND_OUT - sum(share[name] for name in aside)
+        apart = [n for n, one in left.items() if one.p_value < CLEAR_P and share.get(n, 1) <= room]
+        if not apart:
+            break
+        aside.append(max(apart, key=lambda name: abs(left[name].value.value)))
+        pairs = {
+            name: _rates_under(models, problem, people, name, masks[name], aside)
+            for name in clear
+            if name not in aside
+        }
+        gaps = {n: pair[0] - pair[1] for n, pair in pairs.items() if not isinstance(pair, str)}
+        left = against_others(people, gaps)
+    if any(one.p_value < CLEAR_P for one in left.values()):
+        return {}  # the rest are not alike
+    return {
+        name: tuple(aside)
+        for name, one in left.items()
+        for before in [clear[name].simultaneous]  # what is left would not have been clear there:
+        if 2 * abs(one.value.value) < before.high - before.low  # not for want of people alone
+    }
+
+
 def _rates_under(
-    models: Nuisances, problem: SelectiveLabels, people: People, name: str, mine: np.ndarray
+    models: Nuisances,
+    problem: SelectiveLabels,
+    people: People,
+    name: str,
+    mine: np.ndarray,
+    aside: Collection[str] = (),
 ) -> tuple[Statistic, Statistic] | str:
-    some, testing, member = compared_people(problem, people, models, name)
+    some, testing, member = compared_people(problem, people, models, name, aside)
     return equal_features(some, mine, problem.tested, testing, member)
 
 
 def compared_people(
-    problem: SelectiveLabels, people: People, models: Nuisances, name: str
+    problem: SelectiveLabels,
+    people: People,
+    models: Nuisances,
+    name: str,
+    aside: Collection[str] = (),
 ) -> tuple[People, np.ndarray, np.ndarray]:
     """Whom a group is compared in (itself and the others), P(tested | x) and P(group | x) there.
 
-    The others are everybody else, or the reference group where one is named.
+    The others are everybody else who is not in a group set `aside`, or the reference group where
+    one is named.
     """
     assert models.testing_alone is not None
     assert models.testing_as is not None
     assert models.membership is not None
     code = problem.group_names.index(name)
-    if problem.reference_group is None:
+    reference = problem.reference_group
+    if reference is None and not aside:
         return people, models.testing_alone, models.membership[:, code]
-    pair = [code, problem.group_names.index(problem.reference_group)]
-    share = models.membership[:, pair]
+    every = [reference] if reference is not None else problem.group_names
+    others = [problem.group_names.index(one) for one in every if one not in (name, *aside)]
+    both = [code, *others]
+    share = models.membership[:, both]
     total = share.sum(axis=1)
-    testing = (share * models.testing_as[:, pair]).sum(axis=1) / total
-    return people.among(np.isin(problem.group, pair)), testing, share[:, 0] / total
+    testing = (share * models.testing_as[:, both]).sum(axis=1) / total
+    return people.among(np.isin(problem.group, both)), testing, share[:, 0] / total
 
 
 def equal_features(
@@ -141,11 +204,13 @@ def equal_features(
         if kish((people.weight * side)[side > 0]) < FEWEST_PEOPLE:
             return f"hardly any of {who} have features that occur in both groups"
     common = people.mean(tested.astype(float), member * (1 - member))
-    surplus, spread = tested - testing, (mine - member) ** 2
-    return (
-        common + people.quotient(surplus * here, spread),
-        common + people.quotient(surplus * there, spread),
-    )
+    spread = (mine - member) ** 2
+    total, found = people.weight @ spread, []
+    for place, side in enumerate((here, there)):
+        surplus = people.quotient((tested - testing) * side, spread)
+        hidden = people.hidden_error(surplus, people.weight * side / total, tested, testing)
+        found.append(common + surplus.plus(hidden * np.eye(2)[place]))
+    return found[0], found[1]
 
 
 def missing_by_testing(

@@ -46,7 +46,7 @@ def yields(
     problem: SelectiveLabels, people: People, probability: np.ndarray | None
 ) -> tuple[Yield, ...]:
     """The rate among the tested of every group that has people."""
-    y, tested = seen_outcomes(problem), problem.tested
+    y, tested = seen_outcomes(problem), problem.tested & (people.weight > 0)
     place = None if probability is None else logit(np.clip(probability, 1e-4, 1 - 1e-4))
     plain: dict[str, Statistic] = {}
     equal: dict[str, Statistic] = {}
@@ -56,12 +56,15 @@ def yields(
         here, there = mine & tested, others(problem, mine) & tested
         if name == problem.reference_group:
             reasons[name] = REFERENCE
-        elif here.sum() < FEWEST_TESTED:
+        elif people.count(here) < FEWEST_TESTED:
             reasons[name] = f"fewer than {FEWEST_TESTED} people of the group were tested"
-        elif there.sum() < FEWEST_TESTED:
+        elif people.count(there) < FEWEST_TESTED:
             reasons[name] = f"fewer than {FEWEST_TESTED} others were tested"
         else:
-            plain[name] = people.mean(y, here * 1.0) - people.mean(y, there * 1.0)
+            found = people.mean(y, here * 1.0) - people.mean(y, there * 1.0)
+            lever = here / (people.weight @ here) - there / (people.weight @ there)
+            left = y - people.mean(y, (here | there) * 1.0).value
+            plain[name] = _no_surer_than_by_chance(people, found, people.weight * lever, left)
             if place is not None:
                 compared = mine | others(problem, mine)
                 equal[name] = _at_equal_probability(people, y, tested, mine, compared, place)
@@ -103,7 +106,7 @@ def _at_equal_probability(
     that error would move the whole group along the curve. The influence counts what it does.
     """
     weight = people.weight * compared
-    slope = _slope(y, mine, weight * tested, place)
+    slope = _slope(y, mine, weight * tested, place, people)
     if not np.isfinite(slope.value):
         return slope
     chance = expit(place)
@@ -112,11 +115,21 @@ def _at_equal_probability(
     shift = weight * surplus * (tested - chance) / max(information, 1e-300)
     step = STEP * float(place[compared].std()) + 1e-6
     ends = [_slope(y, mine, weight * tested, place + way * step * mine).value for way in (-1, 1)]
-    return Statistic(slope.value, slope.influence + (ends[1] - ends[0]) / (2 * step) * shift)
+    shift *= (ends[1] - ends[0]) / (2 * step)
+    return slope + Statistic(0.0, shift)
 
 
-def _slope(y: np.ndarray, mine: np.ndarray, weight: np.ndarray, place: np.ndarray) -> Statistic:
-    """What is left of the outcome on what is left of the group (a mask), of rows that count."""
+def _slope(
+    y: np.ndarray,
+    mine: np.ndarray,
+    weight: np.ndarray,
+    place: np.ndarray,
+    people: People | None = None,
+) -> Statistic:
+    """What is left of the outcome on what is left of the group (a mask), of rows that count.
+
+    With the error that it has for `people`, if given.
+    """
     curve = _spline_basis(place, weight > 0)
     gram = (curve * weight[:, None]).T @ curve
     gram[np.diag_indices_from(gram)] += 1e-9 * max(gram.trace(), 1e-300)
@@ -128,7 +141,25 @@ def _slope(y: np.ndarray, mine: np.ndarray, weight: np.ndarray, place: np.ndarra
     if total <= 0:
         return Statistic(nan, np.zeros(len(y)))
     slope = float(weight @ (outcome * group)) / total
-    return Statistic(slope, weight * group * (outcome - slope * group) / total)
+    found = Statistic(slope, weight * group * (outcome - slope * group) / total)
+    if people is None:
+        return found
+    return _no_surer_than_by_chance(people, found, weight * group / total, outcome)
+
+
+def _no_surer_than_by_chance(
+    people: People, found: Statistic, lever: np.ndarray, left: np.ndarray
+) -> Statistic:
+    """A difference with at least the error that it would have if there were none (score test).
+
+    Ten tests of a group, none of them positive, do not vary: by themselves they would be certain.
+    `lever` [n] times the outcome adds up to the difference; `left` [n] is what the outcome is off
+    its mean, or its curve, whatever the group.
+    """
+    some = people.among(lever != 0)
+    variance = some.mean(left**2).value * (lever @ lever) * some.design_effect(left)
+    own = found.standard_error(people.person)
+    return found.plus([max(variance - own**2, 0.0) ** 0.5])
 
 
 def _spline_basis(place: np.ndarray, rows: np.ndarray) -> np.ndarray:

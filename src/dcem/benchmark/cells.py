@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, is_dataclass
 from functools import lru_cache
 from typing import Any
 
-from dcem.benchmark.file import Benchmark, MethodInFile, tupled
+from dcem.benchmark.toml_file import Benchmark, MethodInFile, tupled
 from dcem.methods import SelectiveClassifier, make, published
 from dcem.methods.registry import with_params
 from dcem.table.messages import InputError

@@ -118,8 +118,10 @@ def _version(path: Path, db: sqlite3.Connection, *, may_be_new: bool) -> int:
     """The schema version of a store: 0 where it is about to be made. Other files are refused, and
     left as they are: a database of somebody else must not get our tables."""
     try:
+        db.execute("BEGIN")  # one snapshot: another process may be making the tables just now
         version = int(db.execute("PRAGMA user_version").fetchone()[0])
         tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master")}
+        db.execute("COMMIT")
     except DAMAGE as error:
         raise InputError(f"{path} is not a benchmark store: {error}.") from None
     if version > VERSION:

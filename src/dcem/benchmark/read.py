@@ -132,7 +132,7 @@ def results(path: Path, benchmark: str | None = None, *, unfinished: bool = Fals
 def _from_store(path: Path, unfinished: bool) -> pd.DataFrame:
     import pandas as pd
 
-    from dcem.benchmark.file import MEASURED
+    from dcem.benchmark.toml_file import MEASURED
 
     rows = [_result_row(*cell) for done, *cell in _cells(path) if done or unfinished]
     columns = [*WHAT, *MEASURED, *HOW]

@@ -9,12 +9,12 @@ from pathlib import Path
 from dcem.benchmark.backends import backend as find_backend
 from dcem.benchmark.cells import expand
 from dcem.benchmark.database import STORE
-from dcem.benchmark.file import Benchmark
 from dcem.benchmark.fleets import CellResult
 from dcem.benchmark.machine import device_name, machine_versions
 from dcem.benchmark.plan import Clock, Planner
 from dcem.benchmark.progress import Display
 from dcem.benchmark.store import Store
+from dcem.benchmark.toml_file import Benchmark
 
 CHECKPOINTS = "checkpoints"
 

@@ -74,7 +74,7 @@ class Outputs:
         from dcem.report.to_json import to_json
         from dcem.report.to_markdown import to_markdown
         from dcem.report.to_terminal import roles_as_options, to_terminal
-        from dcem.table.addresses import as_named
+        from dcem.table.remote import as_named
         from dcem.text import duration
 
         has_page = {"html", "md"} & {*self.files.values()}
@@ -94,4 +94,4 @@ class Outputs:
             console.print(f"  {path}", style="bold", soft_wrap=True)
         if then:
             command = shlex.join(["dcem", then[0], as_named(self.source), *then[1:]])
-            console.print(f"Next, with the same roles: {command}", markup=False, soft_wrap=True)
+            console.print(f"Next: {command}", markup=False, soft_wrap=True)

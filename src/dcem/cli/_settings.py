@@ -8,7 +8,7 @@ stand in the file.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -26,6 +26,7 @@ SHARED = ("words", "seed", "query", "sample_rows")  # choices that may stand out
 EITHER = ("threshold", "capacity")  # one of them on the command line stands for both
 ADDED_TO = ("exclude", "missing", "category")  # lists that an option may be meant to lengthen
 SHOWN = 4  # entries of a list, where what was taken is told
+SAID_OF_TABLE = (*Roles.settable(), "config", "query", "words")  # what the next command needs too
 PANEL = "Settings"
 
 
@@ -184,6 +185,21 @@ def _fitting(param: Any, value: Any) -> Any:
     return value if isinstance(value, bool) and getattr(param, "is_flag", False) else str(value)
 
 
+def given_again(context: typer.Context, names: Collection[str] = SAID_OF_TABLE) -> list[str]:
+    """Those options of the running command that were typed, for the command that comes next.
+
+    What a file says need not be said again.
+    """
+    from dcem.app.commands import as_options
+
+    typed = [one for one in names if one in context.params and _is_typed(context, one)]
+    return as_options({name: context.params[name] for name in typed})
+
+
+def _is_typed(context: Any, name: str) -> bool:
+    return context.get_parameter_source(name).name == "COMMANDLINE"
+
+
 def remember(command: Any, ctx: Any) -> None:
     """Write the roles and choices of a call that went well; what the file held besides stays."""
     from dcem.files import write_text
@@ -197,8 +213,7 @@ def remember(command: Any, ctx: Any) -> None:
     roles = {name: now[name] for name in Roles.settable() if name in now}
     choices = {name: dict(options) for name, options in before.choices.items()}
     for name in now:
-        said = ctx.get_parameter_source(name).name == "COMMANDLINE"
-        if said and name not in roles and name not in ("table", "config", "remember"):
+        if _is_typed(ctx, name) and name not in {*roles, "table", "config", "remember"}:
             value = now[name]
             plain = value if isinstance(value, bool | int | float | list) else str(value)
             choices.setdefault(command.name, {})[name] = plain

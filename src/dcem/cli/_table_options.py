@@ -36,7 +36,7 @@ MOST = 12  # names of columns with the same note
 def _located(text: str) -> Path:
     if "://" not in text:
         return Path(text)
-    from dcem.table.addresses import located
+    from dcem.table.remote import located
 
     return located(text)
 
@@ -198,11 +198,10 @@ def show_columns(
             console.print(escape(line), soft_wrap=True)
     for column in table.columns:
         if column.flag:
+            sign = say(f"may have been recorded after the decision to test: {column.flag}.")
             console.print(
-                f"[yellow]note:[/yellow] column {escape(repr(column.name))} "
-                f"{say('may have been recorded after the decision to test')}: "
-                f"{escape(column.flag)}. If so, leave it out: --exclude "
-                f"{escape(shlex.quote(column.name))}"
+                f"[yellow]note:[/yellow] column {escape(repr(column.name))} {escape(sign)} "
+                f"If so, leave it out: --exclude {escape(shlex.quote(column.name))}"
             )
 
 

@@ -9,10 +9,12 @@ import typer
 from dcem.cli import _table_options as options
 from dcem.cli._outputs import Outputs
 from dcem.cli._progress import telling
+from dcem.cli._settings import given_again
 
 
 @options.takes_roles(without=("group_as_feature",))
 def audit(
+    context: typer.Context,
     table: options.TableArgument,
     roles: options.Roles,
     query: options.Query = None,
@@ -48,7 +50,7 @@ def audit(
     """
     from rich.console import Console
 
-    from dcem.audit.found import audit_found, found_steps
+    from dcem.audit.positives_only import audit_found, found_steps
     from dcem.audit.run import audit_labels, audit_steps
     from dcem.report.words import speak
     from dcem.table import read_table
@@ -77,9 +79,11 @@ def audit(
     else:
         what = "the labels"
         how |= {"attributes": read.by_attribute(), "bounds": bounds, "threshold": threshold}
+        how["dates"] = read.encoder.dates
         steps = audit_steps(read.problem, how["attributes"], how["sources"])
         with telling(steps, aside, say) as progress:
             found = audit_labels(read.problem, **how, progress=progress)
     title = f"Audit of {what} in {read.source.name}"
     document = found.document(title, options.source_facts(read), small_cells=show_small_cells)
-    outputs.write(document, console, then=["compare", "--report", "comparison.html", "--out", "."])
+    then = ["compare", *given_again(context), "--report", "comparison.html", "--out", "."]
+    outputs.write(document, console, then=then)

@@ -58,10 +58,10 @@ def run(
     started = time.monotonic()
     from rich.console import Console
 
-    from dcem.benchmark.file import load_benchmark
     from dcem.benchmark.progress import Display
     from dcem.benchmark.read import status as read_status
     from dcem.benchmark.run import run as run_benchmark
+    from dcem.benchmark.toml_file import load_benchmark
     from dcem.text import duration
 
     path = None if cohort is None else str(cohort.absolute())
@@ -207,7 +207,7 @@ def presets() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from dcem.benchmark.file import load_benchmark, preset_names
+    from dcem.benchmark.toml_file import load_benchmark, preset_names
     from dcem.tasks.registry import KINDS, possible
 
     table = Table(box=None)

@@ -11,6 +11,7 @@ import typer
 
 from dcem.cli import _table_options as options
 from dcem.cli._progress import telling
+from dcem.cli._settings import given_again
 
 if TYPE_CHECKING:
     from dcem.compare.first_look import FirstLook
@@ -46,11 +47,10 @@ def check(
     from dcem.scoring.fit import mention_few_results
     from dcem.table import Roles, propose_roles, read_table
     from dcem.table.messages import InputError
-    from dcem.table.settings import find_settings
 
     console, aside = Console(highlight=False), Console(stderr=True, highlight=False)
-    say, proposed = speak(words), "label" not in roles
-    if proposed:
+    say, needed = speak(words), given_again(context)
+    if "label" not in roles:
         with telling({}, aside) as progress:
             progress("looking at the columns")
             proposal = propose_roles(table, query, **roles)
@@ -59,6 +59,7 @@ def check(
         if "label" not in proposal.roles:
             raise InputError("There is nothing to check without a label. Name it with `label`.")
         roles = {**roles, **proposal.roles}
+        needed = as_options(roles) + given_again(context, ("config", "query", "words"))
         console.print()
     with telling({}, aside) as progress:
         progress("reading the table")
@@ -78,11 +79,7 @@ def check(
         look = first_look(read.problem)
     if not read.problem.positives_only:
         _show_overlap(look, console, say)
-    config = context.params.get("config")
-    given = {**roles, "query": query}
-    if not proposed and (config or find_settings(table)):
-        given = {"config": config}
-    _show_times(seconds_of(read.problem), shlex.join(as_options(given)), table, console)
+    _show_times(seconds_of(read.problem), needed, table, console)
 
 
 def _show_overlap(look: FirstLook, console: Any, say: Callable[[str], str]) -> None:
@@ -125,7 +122,7 @@ def _show_overlap(look: FirstLook, console: Any, say: Callable[[str], str]) -> N
 def seconds_of(problem: SelectiveLabels) -> dict[str, float]:
     """What each step takes on this machine, about."""
     from dcem.audit.run import audit_steps
-    from dcem.compare.times import compare_steps, drawing_seconds, fit_seconds, pace
+    from dcem.compare.durations import compare_steps, drawing_seconds, fit_seconds, pace
     from dcem.methods.choosing import DEFAULT, RIVALS
     from dcem.methods.registry import works_here
 
@@ -138,15 +135,15 @@ def seconds_of(problem: SelectiveLabels) -> dict[str, float]:
     }
 
 
-def _show_times(seconds: dict[str, float], roles: str, table: Path, console: Any) -> None:
+def _show_times(seconds: dict[str, float], needed: list[str], table: Path, console: Any) -> None:
     from rich.markup import escape
 
-    from dcem.table.addresses import as_named
+    from dcem.table.remote import as_named
     from dcem.text import time_span
 
     console.print("\nEstimated time of each step, if this machine stays as busy as it is now:")
     for name, write in STEPS.items():
         long = time_span(seconds[name] / UNSURE, seconds[name] * UNSURE)
-        line = " ".join(filter(None, ["dcem", name, shlex.quote(as_named(table)), roles, write]))
+        line = f"{shlex.join(['dcem', name, as_named(table), *needed])} {write}"
         console.print(f"  [bold]{name:8}[/bold] {long}")
         console.print(f"    {escape(line)}", soft_wrap=True)

@@ -11,15 +11,17 @@ import typer
 from dcem.cli import _table_options as options
 from dcem.cli._outputs import Outputs
 from dcem.cli._progress import telling
+from dcem.cli._settings import given_again
 
 if TYPE_CHECKING:
-    from dcem.compare.found import FoundComparison
+    from dcem.compare.positives_only import FoundComparison
     from dcem.compare.results import TableComparison
     from dcem.table import UserTable
 
 
 @options.takes_roles()
 def compare(
+    context: typer.Context,
     table: options.TableArgument,
     roles: options.Roles,
     query: options.Query = None,
@@ -78,7 +80,7 @@ def compare(
     from rich.console import Console
 
     from dcem.compare.fitting import be_ready, check_methods, default_methods
-    from dcem.compare.found import usual_methods
+    from dcem.compare.positives_only import usual_methods
     from dcem.files import require_folder_place
     from dcem.methods.registry import require_libraries
     from dcem.report.words import speak
@@ -135,7 +137,7 @@ def compare(
     )
     table_of_all = {} if out is None else {out / "comparison.csv": csv_text(comparison.to_frame())}
     model = (out or Path()) / "model"  # beside the comparison that it goes by
-    then = ["fit", "--out", str(model)]
+    then = ["fit", *given_again(context), "--out", str(model)]
     outputs.write(comparison.document(), console, table_of_all, then=then)
 
 
@@ -152,9 +154,9 @@ def judged(
 
     `of_tested` is for a table that knows who was tested.
     """
-    from dcem.compare.found import compare_found
+    from dcem.compare.durations import compare_steps, drawing_seconds
+    from dcem.compare.positives_only import compare_found
     from dcem.compare.run import compare_methods
-    from dcem.compare.times import compare_steps, drawing_seconds
 
     problem = read.problem
     asked = {name: how[name] for name in ("max_rows", "n_folds") if name in how}

@@ -95,8 +95,8 @@ def demo_steps(task: Task) -> dict[str, float]:
     Its networks take as long for few people as for many. The first of the models of who is tested,
     and the first network, import their libraries; that network is DCEM's, the longest to fit.
     """
+    from dcem.compare.durations import compare_steps, drawing_seconds
     from dcem.compare.run import DOING, JUDGING
-    from dcem.compare.times import compare_steps, drawing_seconds
 
     people = len(task.train)
     seconds = {DOING: 1.3, JUDGING: 5e-5 * people}

@@ -13,9 +13,10 @@ import typer
 from dcem.cli import _table_options as options
 from dcem.cli import compare
 from dcem.cli._progress import telling
+from dcem.cli._settings import given_again
 
 if TYPE_CHECKING:
-    from dcem.compare.found import FoundComparison
+    from dcem.compare.positives_only import FoundComparison
     from dcem.compare.results import TableComparison
 
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     helps={"truth": "Column with everybody's true outcome, if it exists; never used as a feature."}
 )
 def fit(
+    context: typer.Context,
     table: options.TableArgument,
     roles: options.Roles,
     out: Annotated[
@@ -99,9 +101,9 @@ def fit(
     """
     from rich.console import Console
 
-    from dcem.compare.times import fit_seconds
+    from dcem.compare.durations import fit_seconds
     from dcem.estimation.bounds import check_strength
-    from dcem.estimation.ends import require_learnable
+    from dcem.estimation.risk_limits import require_learnable
     from dcem.methods.choosing import Choice, choose
     from dcem.methods.fitting import require_no_record
     from dcem.methods.registry import METHODS
@@ -196,7 +198,7 @@ def fit(
     console.print(f"{done} in {duration(time.perf_counter() - started)}. {where}:")
     console.print(f"  {out}", style="bold", soft_wrap=True)
     console.print(f"  read {out / 'MODEL_CARD.html'}", soft_wrap=True)
-    scoring = f"dcem predict {shlex.quote(str(out))} TABLE"
+    scoring = shlex.join(["dcem", "predict", str(out), "TABLE", *given_again(context, ["words"])])
     console.print(f"  {say('score people with')}: {scoring}", markup=False, soft_wrap=True)
     if not (judged and model.judged_by(judged)):
         console.print(

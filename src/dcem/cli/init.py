@@ -19,6 +19,10 @@ def init(
         typer.Option("--out", "-o", help="File to write. Default: dcem.toml beside the table."),
     ] = None,
     query: options.Query = None,
+    words: Annotated[
+        str | None,
+        typer.Option(help=f"{options.VOCABULARY} Default: what the names of the columns suggest."),
+    ] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace the file if it exists.")
     ] = False,
@@ -32,11 +36,12 @@ def init(
     from rich.markup import escape
 
     from dcem.files import require_file_place, write_text
+    from dcem.report.words import speak
     from dcem.table import propose_roles
-    from dcem.table.addresses import as_named, is_fetched
-    from dcem.table.candidates import lending_words
+    from dcem.table.candidates import field_of
     from dcem.table.messages import InputError
     from dcem.table.propose import Suggestion
+    from dcem.table.remote import as_named, is_fetched
     from dcem.table.settings import NAME, Settings, find_settings, settings_text
 
     beside = None if is_fetched(table) else table
@@ -46,14 +51,16 @@ def init(
             f"{path} already exists. Edit it, write to another file with `out`, or replace it with "
             "`replace`."
         )
+    speak(words or "general")  # refuses words it does not know
     require_file_place(path)
     console = Console(highlight=False)
     with Console(stderr=True).status(f"looking at {table} ..."):
         proposal = propose_roles(table, query, **roles)
     shared, found = {"query": query} if query else {}, proposal.suggestions
-    if names := lending_words(proposal.columns):
-        why = f"Column names suggest lending: {', '.join(names)}."
-        shared, found = {"words": "credit", **shared}, (*found, Suggestion("words", "credit", why))
+    field, names = (words, ()) if words else field_of(proposal.columns)
+    if words or names:
+        why = f"Column names suggest {field}: {', '.join(names)}." if names else "As given."
+        shared, found = {"words": field, **shared}, (*found, Suggestion("words", field, why))
     show(dataclasses.replace(proposal, suggestions=found), console)
     reasons = {(one.role, one.value): one.reason for one in found}
     settings = Settings(beside, proposal.roles, {"": shared})
@@ -61,9 +68,9 @@ def init(
     check = f"dcem check {shlex.quote(as_named(table))}"
     if find_settings(table) != path:
         check += f" --config {shlex.quote(str(path))}"
-    then = escape(check) if "label" in proposal.roles else "name the label in it"
-    said = f"\nWrote [bold]{escape(str(path))}[/bold]. Read it, change what is wrong, then: {then}"
-    console.print(said, soft_wrap=True)  # a command is copied in one piece
+    first = "Read it" if "label" in proposal.roles else "Name the label in it"
+    said = f"\nWrote [bold]{escape(str(path))}[/bold]. {first}, change what is wrong, then: "
+    console.print(said + escape(check), soft_wrap=True)  # a command is copied in one piece
 
 
 def show(proposal: Any, console: Any) -> None:

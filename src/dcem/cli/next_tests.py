@@ -9,10 +9,12 @@ import typer
 
 from dcem.cli import _table_options as options
 from dcem.cli._progress import counting
+from dcem.cli._settings import given_again
 from dcem.text import percent
 
 
 def next_tests(
+    context: typer.Context,
     model: Annotated[Path, typer.Argument(help="Folder that `dcem fit` wrote.")],
     table: options.TableArgument,
     budget: Annotated[
@@ -66,7 +68,7 @@ def next_tests(
             query=query,
             progress=counting(status),
         )
-    people = found.table
+    people = found.table.assign(reason=found.table["reason"].map(say))
     if draw_seed is not None:
         people = people.assign(drawn=found.draw(draw_seed))
     write_frame(people, out)
@@ -96,10 +98,10 @@ def next_tests(
         held = say("It lists everybody untested, with a probability; no tests are drawn yet")
         line = f"  {held}: --draw-seed 1 draws them and adds the column `drawn`"
         console.print(line, soft_wrap=True)
+    again = ["dcem", "fit", "TABLE", "--start-from", str(model), "--testing-probability", str(out)]
+    again += [*given_again(context, ["words"]), "--out", "NEW_MODEL"]
     console.print(
-        f"  When the results are in the table: dcem fit TABLE --start-from "
-        f"{shlex.quote(str(model))} --testing-probability {shlex.quote(str(out))} --out NEW_MODEL, "
-        "with the same roles",
+        f"  When the results are in the table: {shlex.join(again)}, with the same roles",
         markup=False,
         soft_wrap=True,
     )

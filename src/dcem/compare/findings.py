@@ -199,6 +199,12 @@ def recommended_first(comparison: TableComparison) -> list[MethodResult]:
     return sorted(comparison.methods, key=lambda one: one is not taken)
 
 
+def concerns(finding: Finding, method: str) -> bool:
+    """Whether a finding is about this method or about all, rather than about others."""
+    of, several = (finding.values.get(key) for key in ("method", "methods"))
+    return of in (None, method) and method in (several or [method])
+
+
 def whom_beyond(comparison: TableComparison) -> str:
     """Of whom the estimates speak that let the tested represent others."""
     robust = (target.whom for target in comparison.targets if target.key == "dr")

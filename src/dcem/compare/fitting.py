@@ -19,13 +19,13 @@ import numpy as np
 from joblib import Parallel, cpu_count, delayed, parallel_config
 
 from dcem import methods
-from dcem.cluster import shared_out
 from dcem.compare.results import FitHistory
 from dcem.estimation.effects import PartQuestions
 from dcem.estimation.folds import percentiles
 from dcem.learners import LEARNERS, make_learner
 from dcem.methods.choosing import DEFAULT, RIVALS
 from dcem.methods.registry import ENTRIES, MEMBERS, METHODS, delivered, works_here
+from dcem.ray_cluster import shared_out
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import DataWarning, InputError, notice
 

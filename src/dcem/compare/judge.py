@@ -37,7 +37,7 @@ from dcem.metrics import absolute
 from dcem.metrics.calibration import equal_mass
 from dcem.metrics.estimate import Estimate, GapEstimate
 from dcem.metrics.gap import GRID, Gaps, Ranking, compare_curves
-from dcem.table.messages import InputError
+from dcem.table.messages import require_share
 
 CAPACITIES = (0.05, 0.1, 0.2)  # shares of people that can be acted on
 THRESHOLDS = (0.1, 0.25, 0.5)  # risks at which somebody acts
@@ -54,8 +54,8 @@ class Decision:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if value is not None and not 0 <= value <= 1:
-                raise InputError(f"`{name}` must lie between 0 and 1, such as .1; got {value}.")
+            if value is not None:
+                require_share(name, value, 0.1, ends=True)
 
     def __str__(self) -> str:
         if self.threshold is not None:

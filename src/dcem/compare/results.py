@@ -22,7 +22,7 @@ from dcem.estimation.by_decider import Contracted
 from dcem.estimation.findings import Finding
 from dcem.estimation.instrument import Ends
 from dcem.estimation.results import WITHHELD, Effect, Histogram, Nuisance, Overlap, Target
-from dcem.estimation.swaps import SwapSet
+from dcem.estimation.swap_sets import SwapSet
 from dcem.hooks import ShowsItself
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import Shown, hide_groups

@@ -19,16 +19,16 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from dcem.cluster import connection
 from dcem.compare import caveats, findings, fitting
 from dcem.compare.bounds import about_bounds, compare_bounds
+from dcem.compare.credit import about_swaps, lent
 from dcem.compare.deciders import about_deciders, judge_by_deciders
 from dcem.compare.judge import Decision, Judge, testing_by_score
-from dcem.compare.lending import about_swaps, lent
 from dcem.compare.planted import planting
 from dcem.compare.results import (
     ComparedGroup,
@@ -46,14 +46,16 @@ from dcem.estimation.folds import person_folds, time_blocks, within_budget
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.results import Effect
 from dcem.extras import versions
+from dcem.methods.fitting import require_same_features
 from dcem.methods.registry import MEMBERS, METHODS, entry_of
+from dcem.ray_cluster import connection
 from dcem.table import checks
 from dcem.table.disclosure import few_people
 from dcem.table.encoder import Encoder
-from dcem.table.found import require_record
-from dcem.table.known import known_words
+from dcem.table.known_rates import known_words
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError, formerly, notice, rows_text
+from dcem.table.positives_only import require_record
 
 MAX_ROWS = 10_000
 FLOOR = 0.005  # differences in AUC that nobody would act on
@@ -143,7 +145,7 @@ def compare_methods(
         Columns that may have been recorded after the decision to test, and the sign of it; the
         warnings name them.
     progress
-        Called with a few words before each step (`dcem.compare.times` lists them).
+        Called with a few words before each step (`dcem.compare.durations` lists them).
     backend, address
         "local" fits in processes of this machine, "ray" on the cluster at `address`, or on one
         started here. The results are the same.
@@ -152,6 +154,8 @@ def compare_methods(
         each method at the present share of people tested (docs/credit.md).
     """
     require_record(problem)
+    if test is not None:
+        require_same_features(test, problem, "test")
     given = truth if isinstance(truth, Mapping) else {} if truth is None else {"test": truth}
     tables = {"train": problem, "validation": validation, "test": problem if test is None else test}
     known = {which: known_truth(given.get(which), rows) for which, rows in tables.items()}
@@ -161,10 +165,13 @@ def compare_methods(
     if methods is None:
         methods = fitting.default_methods(problem.decider is not None)
     names = fitting.check_methods(methods, oracles=oracles)
-    if planted == 1:  # `plant` would refuse it too, but after all the fitting
-        raise InputError("`planted` must be 0, or 2 or more: one repetition gives no interval.")
-    if n_resamples < 2:
-        raise InputError(f"`n_resamples` must be 2 or more; got {n_resamples}.")
+    if not isinstance(planted, Integral) or planted < 0 or planted == 1:  # before all the fitting
+        raise InputError(
+            "`planted` must be 0, or a whole number from 2 on: one repetition gives no interval; "
+            f"got {planted!r}."
+        )
+    if not (isinstance(n_resamples, Integral) and n_resamples >= 2):
+        raise InputError(f"`n_resamples` must be a whole number from 2 on; got {n_resamples!r}.")
     decision = Decision(threshold, None if threshold is not None else capacity)
     if bounds is not None:
         check_strength(bounds)

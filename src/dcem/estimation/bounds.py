@@ -38,7 +38,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from math import isfinite, nan
+from math import nan
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -67,10 +68,10 @@ ACT, LEAVE, OPEN = "act", "do not act", "cannot say"
 
 def check_strength(gamma: float) -> float:
     """Refuse what cannot be a strength."""
-    if not isfinite(gamma) or not 1 <= gamma <= LARGEST_STRENGTH:
+    if not (isinstance(gamma, Real) and 1 <= gamma <= LARGEST_STRENGTH):
         raise InputError(
             "`bounds` must be an odds ratio from 1 (features explain who is tested) to "
-            f"{LARGEST_STRENGTH:g}, such as 2, which covers its inverse too; got {gamma:g}."
+            f"{LARGEST_STRENGTH:g}, such as 2, which covers its inverse too; got {gamma!r}."
         )
     return float(gamma)
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from sklearn import config_context
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from dcem.estimation.nuisance_learners import candidate_models
 from dcem.estimation.results import Nuisance
@@ -146,10 +146,16 @@ def on_one_thread(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def limited(*given: P.args, **named: P.kwargs) -> T:
-        with threadpool_limits(1, "blas"):
+        with _matrix_products().limit(limits=1, user_api="blas"):
             return function(*given, **named)
 
     return limited
+
+
+@cache
+def _matrix_products() -> ThreadpoolController:
+    """The libraries behind NumPy and SciPy, looked for once: that takes longer than some calls."""
+    return ThreadpoolController()
 
 
 def cross_fit(

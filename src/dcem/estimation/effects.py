@@ -288,7 +288,7 @@ def _column(encoding: Encoding, X: np.ndarray, features: np.ndarray, person: np.
         encoding.name,
         features,
         stops[:, None],
-        _names_of_stops(stops, encoding.kind),
+        values_in_words(stops, encoding.kind),
         own,
         binned,
         encoding.kind != "boolean",
@@ -310,10 +310,7 @@ def _bins_of_people(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rounded ends of bins of about equal numbers of people, and the bin of each [rows]."""
     ends = np.quantile(values[present], np.linspace(*ENDS, BINS + 1))
-    span = ends[-1] - ends[0]
-    if span > 0:
-        step = 10.0 ** floor(log10(span / 30))
-        ends = np.unique(np.round(ends / step) * step)
+    ends = np.unique(rounded_values(ends))
     few = np.zeros(1, bool)
     while len(ends) > 1 and few.size:
         own = np.where(present, np.searchsorted(ends, values, side="left"), 0)
@@ -346,13 +343,26 @@ def _alike(others: np.ndarray, own: np.ndarray, n: int) -> np.ndarray:
     return np.argsort(along * (1 if along[0] <= along[-1] else -1), kind="stable")
 
 
-def _names_of_stops(stops: np.ndarray, kind: str) -> tuple[str, ...]:
-    """Values as a reader knows them."""
+def rounded_values(values: np.ndarray) -> np.ndarray:
+    """Rising values to about a thirtieth of their span, as a reader would write them.
+
+    >>> rounded_values(np.array([20812.0, 50377.0, 81577.0]))
+    array([21000., 50000., 82000.])
+    """
+    span = values[-1] - values[0]
+    if not span > 0:
+        return values
+    step = 10.0 ** floor(log10(span / 30))
+    return np.round(values / step) * step
+
+
+def values_in_words(values: np.ndarray, kind: str) -> tuple[str, ...]:
+    """Values of a column of this kind (`Encoding.kind`) as a reader knows them."""
     if kind == "boolean":
-        return tuple("yes" if stop else "no" for stop in stops)
+        return tuple("yes" if value else "no" for value in values)
     if kind == "date":
-        return tuple(str(np.datetime64(int(stop), "D")) for stop in stops)
-    return tuple(f"{stop:,.10g}" if abs(stop) >= 10_000 else f"{stop:.6g}" for stop in stops)
+        return tuple(str(np.datetime64(int(value), "D")) for value in values)
+    return tuple(f"{value:,.10g}" if abs(value) >= 10_000 else f"{value:.6g}" for value in values)
 
 
 def most_telling(

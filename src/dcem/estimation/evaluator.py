@@ -34,17 +34,17 @@ import numpy as np
 from dcem.estimation import measures
 from dcem.estimation.folds import person_folds
 from dcem.estimation.influence import FEWEST_TESTED, People, Statistic, wilson
-from dcem.estimation.known import Tilts
+from dcem.estimation.known_rates import Tilts
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
 from dcem.estimation.outcomes import KNOWN, POPULATION, TARGETS, Masses, Unseen, masses
 from dcem.estimation.overlap import assess, too_few
 from dcem.estimation.results import EVERYBODY, Overlap, Target
 from dcem.metrics._inputs import read_score
 from dcem.metrics.estimate import Estimate
-from dcem.table.found import require_record
 from dcem.table.imperfect import TEST_ASSUMPTION
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import InputError, require_one_of
+from dcem.table.messages import InputError, require_one_of, require_share
+from dcem.table.positives_only import require_record
 from dcem.text import percent
 
 
@@ -87,8 +87,7 @@ class Evaluator:
         random_state: int = 0,
     ) -> None:
         require_record(problem)
-        if not 0 < level < 1:
-            raise InputError(f"level={level!r} must lie between 0 and 1, such as 0.95.")
+        require_share("level", level, 0.95)
         self.problem, self.level = problem, level
         if truth is not None and len(truth) != len(problem):
             raise InputError(f"truth has {len(truth)} values for {len(problem)} rows.")
@@ -297,6 +296,7 @@ class Evaluator:
         self, target: str, score: np.ndarray, threshold: float, group: str = EVERYBODY
     ) -> Estimate:
         """Net benefit of acting on scores of at least `threshold`, per person (of a group)."""
+        require_share("threshold", threshold, 0.2)
         score = self._of_rows(score)
         rows, acted = self.rows_of(group), score >= threshold
         of, why = self.masses[target].among(rows), self.lacking(target, group)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import pandas as pd
 from scipy.stats import rankdata
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from dcem.table.checks import check_binary
+from dcem.table.frames import as_series, check_aligned
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError, rows_text
 from dcem.table.times import time_words
@@ -91,10 +94,10 @@ def _by_kind(
 ) -> np.ndarray:
     """People in turn, those of a kind one after the other; `y` is NaN where untested."""
     n_people = int(person.max()) + 1 if len(person) else 0
-    if not 2 <= n_folds <= n_people:
+    if not (isinstance(n_folds, Integral) and 2 <= n_folds <= n_people):
         raise InputError(
-            f"There are {n_people} people, so the number of folds must lie between 2 and "
-            f"{n_people}; got {n_folds}."
+            f"There are {n_people} people, so the number of folds must be a whole number between 2 "
+            f"and {n_people}; got {n_folds!r}."
         )
     # Untested 0, tested negative 1, positive 2.
     seen = np.where(np.isnan(y), 0, 1 + np.nan_to_num(y)).astype(np.int64)
@@ -156,26 +159,39 @@ class SelectiveKFold:
         return self.n_splits
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """That `groups` is wanted, where scikit-learn routes metadata."""
+        """That `groups` and `tested` are wanted, where scikit-learn routes metadata."""
         request = MetadataRequest(owner=self)
-        request.split.add_request(param="groups", alias=True)
+        for name in ("groups", "tested"):
+            request.split.add_request(param=name, alias=True)
         return request
 
     def split(
-        self, X: Any, y: Any = None, groups: Any = None
+        self, X: Any, y: Any = None, groups: Any = None, *, tested: Any = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Positions of training and test rows, fold by fold."""
+        """Positions of training and test rows, fold by fold.
+
+        `y` is missing where nobody tested, unless `tested` says who was.
+        """
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)  # a sparse matrix has no length
-        y = np.zeros(n_rows) if y is None else pd.factorize(np.asarray(y, object), sort=True)[0]
+        given = {"y": y, "groups": groups, "tested": tested}
+        check_aligned({"X": np.empty(n_rows), **given})
+        y = np.zeros(n_rows) if y is None else pd.factorize(_objects(y, "y"), sort=True)[0]
         y = np.where(y < 0, np.nan, y)  # whatever the classes are called
+        if tested is not None:
+            y = np.where(check_binary(tested, "tested") == 1, y, np.nan)
         person = np.arange(n_rows)
         if groups is not None:
-            if (missing := np.asarray(pd.isna(groups))).any():
+            names = _objects(groups, "groups")
+            if (missing := pd.isna(names)).any():
                 raise InputError(f"`groups` is missing in {rows_text(missing)}. Fill it in.")
-            person = np.unique(np.asarray(groups).astype(str), return_inverse=True)[1]
+            person = np.unique(names.astype(str), return_inverse=True)[1]
         fold = _by_kind(y, person, np.zeros(n_rows, int), self.n_splits, self.random_state)
         for number in range(self.n_splits):
             yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+
+
+def _objects(values: Any, name: str) -> np.ndarray:
+    return as_series(values, name).to_numpy(object)
 
 
 def percentiles(score: np.ndarray, fold: np.ndarray) -> np.ndarray:

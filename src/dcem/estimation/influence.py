@@ -232,6 +232,30 @@ class People:
         left = freedom(statistic.influence, self.person, len(self.weight))
         return statistic.standard_error(self.person) * students(left, LEVEL) / Z
 
+    def hidden_error(
+        self, surplus: Statistic, counts: np.ndarray, tested: np.ndarray, chance: np.ndarray
+    ) -> float:
+        """The error of a surplus of tests over their `chance` [n] that its rows do not show.
+
+        Rows of which few are tested, or all but a few, hardly vary, and the error looks smaller
+        than it is: none of forty people, where two were expected, would be beyond chance. So the
+        variance is drawn towards the one that the chances give (a row `counts` [n] so much), by as
+        much as the z² people that Wilson's interval adds weigh against those of the rarer class.
+        """
+        seen = min(self.count((counts > 0) & yes) for yes in (tested, ~tested))
+        by_chance = counts**2 @ (chance * (1 - chance)) * self.design_effect(tested - chance)
+        hidden = by_chance - surplus.standard_error(self.person) ** 2
+        return sqrt(max(float(hidden), 0.0) * Z**2 / (Z**2 + seen))
+
+    def design_effect(self, values: np.ndarray) -> float:
+        """How many times the variance of a mean of `values` [n] is that of independent rows.
+
+        It is 1 if every row is a person, and never less (Kish 1965): visits of a person are alike.
+        """
+        moved = self.mean(values).influence
+        together, apart = (clustered_error(moved, one) for one in (self.person, None))
+        return max(1.0, together / apart) ** 2 if apart > 0 else 1.0
+
     def interval(self, statistic: Statistic) -> Estimate:
         """Estimate with a normal interval."""
         if np.isnan(statistic.value):

@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 
 from dcem.estimation.cross_fitting import MIXED, Features, cross_fit
-from dcem.estimation.deciders import comparable_deciders
+from dcem.estimation.deciders import comparable_deciders, decider_places
 from dcem.estimation.outcomes import (
     Moved,
     at_other_rates,
@@ -242,15 +242,21 @@ def decider_levels(
     if len(some) < 2 or most < 2:
         return {}, ()
 
+    place = np.zeros(number, int)
+    place[some] = decider_places(problem, some, problem.feature_names)[0]
+
     def lenience(rows: np.ndarray) -> np.ndarray:
+        # Beyond the mean of the place: what a model that knows the place leaves there is noise.
         size = np.bincount(code[rows], weight[rows], number)
-        return np.bincount(code[rows], left[rows], number) / (size + size[some].mean() / 10)
+        more = np.bincount(code[rows], left[rows], number)
+        mean = np.bincount(place, more) / np.maximum(np.bincount(place, size), 1e-9)
+        return np.round((more - size * mean[place]) / (size + size[some].mean() / 10), 9)
 
     if len(some) <= most:
         order = some[np.argsort(lenience(inside)[some])]
-        place = np.full(number + 1, -1)
-        place[order] = np.arange(len(order))
-        return {-1: place[code]}, tuple(problem.decider_names[one] for one in order)
+        level = np.full(number + 1, -1)
+        level[order] = np.arange(len(order))
+        return {-1: level[code]}, tuple(problem.decider_names[one] for one in order)
     most = min(most, MOST_LEVELS)
     share = np.random.default_rng(0).permutation(int(problem.person.max()) + 1)[problem.person] % 10
     found = {}

@@ -135,7 +135,9 @@ class BoostedTrees(ClassifierMixin, BaseEstimator):
         if kept < len(code):
             stopping["valid_sets"] = [part(slice(kept, None), reference=train)]
             stopping["callbacks"] = [lightgbm.early_stopping(PATIENCE, verbose=False)]
-        self.model_ = lightgbm.train(settings, train, self.rounds, **stopping)
+        self.model_ = lightgbm.train(
+            settings, train, self.rounds, keep_training_booster=True, **stopping
+        ).free_dataset()  # without the rows, as a copy by way of text would be
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:

@@ -40,9 +40,9 @@ weights of tested positives and negatives come to.) A tested positive stands, be
 (1/e - 1) gamma / (1 + (gamma - 1) m) untested people, a negative for (1/e - 1) / (1 + (gamma - 1)
 m): the weights of `ipw` at gamma.
 
-*If a prevalence is known* (`dcem.estimation.known`), gamma is not free: it is the one at which the
-mean of q is the stated rate, of everybody or of each group. `ipw` and `dr` are then those at that
-gamma, and what is uncertain about it moves every number.
+*If a prevalence is known* (`dcem.estimation.known_rates`), gamma is not free: it is the one at
+which the mean of q is the stated rate, of everybody or of each group. `ipw` and `dr` are then those
+at that gamma, and what is uncertain about it moves every number.
 
 References: J. Robins, A. Rotnitzky and L. Zhao, "Estimation of regression coefficients when some
 regressors are not always observed", JASA 1994 (the doubly robust mass); V. Chernozhukov et al.,
@@ -60,10 +60,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from dcem.estimation.influence import Statistic
-from dcem.estimation.known import Tilts, find_tilts
+from dcem.estimation.known_rates import Tilts, find_tilts
 from dcem.estimation.results import Target
-from dcem.table import known
 from dcem.table.imperfect import unbiased
+from dcem.table.known_rates import PREVALENCE_ASSUMPTION
 from dcem.table.labels import SelectiveLabels
 
 POPULATION = ("ipw", "dr")  # targets that let the tested represent others
@@ -93,7 +93,7 @@ TARGETS = {
 }
 KNOWN = (
     "Right for everybody if everybody had a real chance of a test, and the models of who is tested "
-    f"and of what a test would show are right. {known.PREVALENCE_ASSUMPTION}"
+    f"and of what a test would show are right. {PREVALENCE_ASSUMPTION}"
 )
 
 

@@ -49,6 +49,7 @@ RARE = 0.1  # of the mean rate: people tested more seldom, and by few tests, are
 FEW = 30  # tests that are too few to represent a part of the people
 MOST_LOST = 0.02  # share of people out of reach up to which a number is still one for everybody
 LEAST_REACH = 0.5  # share of people within reach under which nothing is estimated
+EVEN = 0.2  # an effective sample size of this share of the tests: if it is small, they are few
 HARDLY, SELDOM = 0.01, 0.05  # probabilities of a test that are counted, for a picture of it
 BIN_EDGES = np.array(
     [0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.14, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]
@@ -105,10 +106,11 @@ def least_likely(testing: np.ndarray, tested: np.ndarray, mine: np.ndarray) -> n
     rows = rows[np.argsort(testing[rows], kind="stable")]
     seen = np.cumsum(tested[rows])
     ends = np.flatnonzero(np.append(np.diff(testing[rows]) > 0, True))  # equals stay together
-    rare = (seen[ends] < FEW) & (_upper_rate(seen[ends], ends + 1) < RARE * tested[mine].mean())
+    ends = ends[seen[ends] < FEW]
+    rare = ends[_upper_rate(seen[ends], ends + 1) < RARE * tested[mine].mean()]
     lost = np.zeros(len(testing), bool)
-    if rare.any():
-        lost[rows[: ends[np.flatnonzero(rare)[-1]] + 1]] = True
+    if len(rare):
+        lost[rows[: rare[-1] + 1]] = True
     return lost
 
 
@@ -147,10 +149,8 @@ def _describe(
     elif reach < LEAST_REACH:
         reason = f"no overlap: {percent(1 - reach)} of people are out of reach of the tests"
     elif effective < FEWEST_PEOPLE:
-        reason = (
-            "hardly any overlap: the weighted tests have an effective sample size of only "
-            f"{effective:.0f}"
-        )
+        few = "too few tests" if effective >= EVEN * len(weights) else "hardly any overlap"
+        reason = f"{few}: weighted tests have an effective sample size of only {effective:.0f}"
     return Overlap(
         group=name,
         reach=reach,

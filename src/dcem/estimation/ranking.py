@@ -30,8 +30,7 @@ class RankedScore:
 
     def outranked(self) -> np.ndarray:
         """The weight of those whom each row scores higher than; ties count half [n]."""
-        at = np.bincount(self.step, self.weight, minlength=self.n_steps)
-        return np.asarray((np.cumsum(at) - at / 2)[self.step])
+        return _outranked(np.bincount(self.step, self.weight, minlength=self.n_steps))[self.step]
 
     def auc(self, outcome: np.ndarray, mine: np.ndarray) -> Statistic:
         """The AUC among some rows against pseudo-outcomes [n], which may leave 0 and 1."""
@@ -63,15 +62,35 @@ class RankedScore:
             filled = np.clip((room - np.cumsum(more) + more) / np.where(more > 0, more, 1), 0, 1)
             part = (filled[::-1] if up else filled)[self.step]
             return low + part * (high - low)
-        above = np.arange(self.n_steps) >= np.arange(self.n_steps + 1)[:, None]  # [cuts, steps]
-        positive = np.where(above == up, most, least)
-        negative = total - positive
-        below = np.cumsum(negative, axis=1) - negative / 2
+        # Positives and negatives [steps] as they are under the cut and as they are over it; sums of
+        # either at all cuts at once.
+        under, over = (least, most) if up else (most, least)
+        under_not, over_not = total - under, total - over
+        shift = _before(under_not) - _before(over_not)  # what the steps under a cut change
+        outrank = _before(under * _outranked(under_not)) + _after(over * _outranked(over_not))
+        positive, negative = (
+            _before(one) + _after(other) for one, other in ((under, over), (under_not, over_not))
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
-            area = (positive * below).sum(axis=1) / (positive.sum(axis=1) * negative.sum(axis=1))
+            area = (outrank + shift * _after(over)) / (positive * negative)
         area = np.where(np.isfinite(area), area, -inf if up else inf)
         cut = int(np.argmax(area) if up else np.argmin(area))
         return np.where((self.step >= cut) == up, high, low)
+
+
+def _outranked(mass: np.ndarray) -> np.ndarray:
+    """The mass [steps] under each step, and half of its own."""
+    return np.asarray(np.cumsum(mass) - mass / 2)
+
+
+def _before(mass: np.ndarray) -> np.ndarray:
+    """The mass [steps] under each cut [steps + 1]."""
+    return np.append(0.0, np.cumsum(mass))
+
+
+def _after(mass: np.ndarray) -> np.ndarray:
+    """The mass [steps] over each cut [steps + 1]."""
+    return _before(mass[::-1])[::-1]
 
 
 def least_lead(

@@ -27,13 +27,22 @@ import joblib
 import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
-from sklearn.utils.metadata_routing import MetadataRequest
+from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
 from dcem.metrics._inputs import read_score
+from dcem.table.checks import check_features
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import DataWarning, InputError, notice, require_one_of, values_text
+from dcem.table.messages import (
+    DataWarning,
+    InputError,
+    notice,
+    require_one_of,
+    require_share,
+    values_text,
+)
+from dcem.table.transformer import frame_encoder
 
 TARGETS = ("tested", "ipw", "dr")
 MEASURES = ("auc", "net-benefit")
@@ -67,8 +76,7 @@ def scorer(
     """
     known = [f"{target}-{measure}" for target in TARGETS for measure in MEASURES]
     require_one_of("name", name, known)
-    if not 0 < threshold < 1:
-        raise InputError(f"threshold={threshold!r} must be a risk between 0 and 1, such as 0.2.")
+    require_share("threshold", threshold, 0.2)
     target, _, measure = name.partition("-")
     rates = {"test_sensitivity": test_sensitivity, "test_specificity": test_specificity}
     rates["prevalence"] = prevalence
@@ -101,7 +109,10 @@ class SelectiveScorer:
     ) -> float:
         """The measure of the model's probabilities on these rows."""
         label = _labels(y, estimator.classes_)
-        score = read_score(np.asarray(estimator.predict_proba(X))[:, 1])
+        known = {"sensitive_features": sensitive_features}
+        asks = get_routing_for_object(estimator).consumes("predict_proba", known)
+        told = {name: known[name] for name in asks}  # a method that predicts with the group
+        score = read_score(np.asarray(estimator.predict_proba(X, **told))[:, 1])
         if tested is None and not np.isnan(label).any():
             notice(
                 "No label is missing among the scored rows, so all of them count as tested. If "
@@ -127,23 +138,29 @@ class SelectiveScorer:
 
     def _evaluator(self, X: Any, y: np.ndarray, tested: Any, group: Any, weight: Any) -> Evaluator:
         """What judges these rows; made once for each set of them."""
-        frame = pd.DataFrame(X.toarray() if issparse(X) else X)
-        rows = pd.get_dummies(frame, dtype=float).to_numpy(float, na_value=np.nan)
         tested = ~np.isnan(y) if tested is None else tested
-        key = str(joblib.hash([rows, *map(np.asarray, (y, tested, group, weight))]))
-        if key not in self._known:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DataWarning)  # said of the training rows
-                problem = SelectiveLabels.from_arrays(
-                    rows, y, tested=tested, group=group, weight=weight, **self.rates
-                )
-            while len(self._known) >= KEPT:
-                self._known.pop(next(iter(self._known)))
-            self._known[key] = Evaluator(problem, random_state=self.random_state)
-        return self._known[key]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # said of the training rows
+            rows = _encoded(X)
+            key = str(joblib.hash([rows, *map(np.asarray, (y, tested, group, weight))]))
+            if key in self._known:
+                return self._known[key]
+            problem = SelectiveLabels.from_arrays(
+                rows, y, tested=tested, group=group, weight=weight, **self.rates
+            )
+        while len(self._known) >= KEPT:
+            self._known.pop(next(iter(self._known)))
+        return self._known.setdefault(key, Evaluator(problem, random_state=self.random_state))
 
     def __repr__(self) -> str:
         return f'scorer("{self.target}-{self.measure}")'
+
+
+def _encoded(X: Any) -> np.ndarray:
+    """Features [n, d] of whatever rows a model takes, encoded as our methods encode a frame."""
+    frame = X if hasattr(X, "columns") else pd.DataFrame(X.toarray() if issparse(X) else X)
+    encoder = frame_encoder(frame)
+    return check_features(frame)[0] if encoder is None else encoder.transform(frame)
 
 
 def _labels(y: Any, classes: np.ndarray) -> np.ndarray:

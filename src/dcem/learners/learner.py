@@ -61,7 +61,7 @@ class Sample(NamedTuple):
 class Batch(NamedTuple):
     """Some of the rows of a table that is not in memory.
 
-    `number` follows from whose row it is (`dcem.table.drawing`); `weight` has a row per member.
+    `number` follows from whose row it is (`dcem.table.sampling`); `weight` has a row per member.
     """
 
     X: np.ndarray  # [n, d]
@@ -152,10 +152,12 @@ class Foreign(LearnerBase):
                 "dr-learner and instrument fit numbers (pseudo-outcomes, risks), not classes. The "
                 f"learner must be one of {', '.join(LEARNERS)}; for dr-learner also network."
             )
-        if not hasattr(model, "predict_proba") or not hasattr(model, "fit"):
+        made = not isinstance(model, type)
+        if not (made and hasattr(model, "predict_proba") and hasattr(model, "fit")):
+            given = repr(model) if made else f"the class {model.__name__}; write {model.__name__}()"
             raise InputError(
                 f"learner must be network, {', '.join(LEARNERS)}, or a scikit-learn classifier "
-                f"with predict_proba; got {model!r}."
+                f"with predict_proba; got {given}."
             )
         from sklearn.base import clone
         from sklearn.pipeline import Pipeline

@@ -50,7 +50,11 @@ def dump_learner(learner: Any) -> tuple[str, dict[str, np.ndarray]]:
     """The name of a fitted learner and all that it learnt; TypeError for a third-party model."""
     name = getattr(learner, "name", None)
     if name not in LEARNERS:
-        raise TypeError(f"{type(learner).__name__} cannot be saved without pickle")
+        model = type(getattr(learner, "model", learner)).__name__
+        raise TypeError(
+            f"{model} cannot be written without pickle, which would run code when it is loaded. "
+            f"Choose a learner of dcem ({', '.join(LEARNERS)}, network)"
+        )
     return name, learner.arrays()
 
 

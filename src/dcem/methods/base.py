@@ -24,7 +24,7 @@ from dcem.hooks import above
 from dcem.learners.preprocess import Preprocessor
 from dcem.methods.fitting import Prepared, fit_many, forget, prepare
 from dcem.table import checks
-from dcem.table.frames import as_frame, check_aligned, shape_of
+from dcem.table.frames import as_frame, as_series, check_aligned, shape_of
 from dcem.table.groups import check_groups
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError, notice, rows_text
@@ -258,7 +258,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         line = getattr(self, "known_", None)
         if line is None:
             return scores
-        from dcem.methods.known import moved
+        from dcem.methods.known_rates import moved
 
         return moved(scores, rows, line)
 
@@ -277,6 +277,16 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """The more probable class of each row."""
         return self._decide(self.predict_proba(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The accuracy of `predict`, which needs the label of every row."""
+        missing = as_series(y, "y").isna().to_numpy()
+        if missing.any():
+            raise InputError(
+                f"y is missing in {rows_text(missing)}, and accuracy needs the label of every row. "
+                'Judge with `dcem.estimation.scorer("dr-auc")`; in a search, pass it as `scoring`.'
+            )
+        return super().score(X, y, sample_weight)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The log-odds `[n]` of the second class; positive where `predict` says it."""
@@ -351,6 +361,8 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
             and X.shape[1:] == (self.n_features_in_,)
         ):  # of a problem, whose features are an array: nothing to warn of
             X = pd.DataFrame(X, columns=self.feature_names_in_, copy=False)
+        elif isinstance(X, np.ma.MaskedArray):  # as an array it would show what the mask hides
+            X = np.ma.filled(X.astype(np.float64), np.nan)
         if encoder is not None:
             rows, unread = encoder.read(X)
             usual = dict(zip(encoder.feature_names, self.preprocessor_.mean, strict=True))
@@ -403,6 +415,10 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
 
 class GroupPredictor:
     """Mixed into methods that predict with the group of each row."""
+
+    __metadata_request__predict_proba: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+    __metadata_request__predict = __metadata_request__predict_proba
+    __metadata_request__decision_function = __metadata_request__predict_proba
 
     def predict_proba(self: Any, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """Probabilities `[n, 2]`, given the group of each row."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from dcem.methods.em import PACES, EMSettings, pace_of
 from dcem.methods.network import VARIANTS, NetworkClassifier
 from dcem.methods.registry import WIDE, PropensitySettings, renamed
-from dcem.methods.tables import TrainingTable
+from dcem.methods.training_table import TrainingTable
 from dcem.table.messages import require_one_of
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from dcem.methods.base import GroupPredictor
 from dcem.methods.fleets import FleetData, Trained
 from dcem.methods.network import VARIANTS
 from dcem.methods.registry import RELEASED, SINGLE, SLOW, renamed
-from dcem.methods.stage import train_stage
 from dcem.methods.supervised import SupervisedNetwork, require_code
+from dcem.methods.training_stage import train_stage
 from dcem.table.messages import InputError, notice, require_one_of
 
 SMOOTH = 0.01  # keeps the group probabilities that targeted regularisation divides by off zero

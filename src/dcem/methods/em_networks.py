@@ -51,8 +51,8 @@ from dcem.methods.em import EMSettings, History, alternate
 from dcem.methods.fleets import FleetData, Trained, saves_of
 from dcem.methods.propensity import architecture_of, fit_propensity, foreign_log_odds, log_odds
 from dcem.methods.registry import PropensitySettings
-from dcem.methods.stage import factored_cross_entropy, result_rows, rows_of
 from dcem.methods.supervised import Lesson
+from dcem.methods.training_stage import factored_cross_entropy, result_rows, rows_of
 
 if TYPE_CHECKING:
     from dcem.methods.dcem import DCEMClassifier

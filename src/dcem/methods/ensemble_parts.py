@@ -41,7 +41,7 @@ from dcem.methods.minibatches import (
     fit_networks,
 )
 from dcem.methods.support import with_group
-from dcem.methods.tables import TrainingTable
+from dcem.methods.training_table import TrainingTable
 from dcem.table.labels import SelectiveLabels
 
 PARTS = ("network", "boost", "forest", "linear", "smooth")

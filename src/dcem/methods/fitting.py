@@ -14,14 +14,14 @@ from sklearn.base import clone
 
 from dcem.methods.registry import ENTRIES, entry_of
 from dcem.methods.support import Support
-from dcem.methods.tables import TrainingTable, hold_out
+from dcem.methods.training_table import TrainingTable, hold_out
 from dcem.table import checks
 from dcem.table.disclosure import few_people
-from dcem.table.found import recorded
 from dcem.table.imperfect import TEST_ASSUMPTION
-from dcem.table.known import PREVALENCE_ASSUMPTION, known_words
+from dcem.table.known_rates import PREVALENCE_ASSUMPTION, known_words
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError, notice
+from dcem.table.positives_only import recorded, require_problem
 
 if TYPE_CHECKING:
     from dcem.methods.base import SelectiveClassifier
@@ -88,6 +88,7 @@ def forget(one: Any) -> None:
 
 def describe_features(one: Any, problem: SelectiveLabels) -> None:
     """Set the attributes that say what an estimator is fitted to."""
+    require_problem(problem)
     forget(one)
     one.classes_ = np.array([0, 1])
     one.n_features_in_ = problem.X.shape[1]
@@ -178,7 +179,7 @@ class Prepared:
 def move_to_known(estimator: Any, problem: SelectiveLabels, seed: int) -> None:
     """Move a fitted model to a known prevalence, where one says something of the untested."""
     if said_of_known(problem):
-        from dcem.methods.known import shift_to_known
+        from dcem.methods.known_rates import shift_to_known
 
         estimator.known_ = shift_to_known(estimator, problem, seed)
 
@@ -269,21 +270,7 @@ def said_of_known(problem: SelectiveLabels) -> str:
 
 def _aligned(validation: SelectiveLabels, problem: SelectiveLabels) -> SelectiveLabels:
     """Validation rows whose features and group codes mean what those of the training rows mean."""
-    if not isinstance(validation, SelectiveLabels):
-        raise InputError(
-            f"validation is a {type(validation).__name__}; it must be a SelectiveLabels, for "
-            "example SelectiveLabels.from_arrays(X, y, tested=..., group=...)."
-        )
-    if validation.X.shape[1] != problem.X.shape[1]:
-        raise InputError(
-            f"validation has {validation.X.shape[1]} features, but X has {problem.X.shape[1]}."
-        )
-    named = [part.feature_names for part in (validation, problem) if not _unnamed(part)]
-    if len(set(named)) > 1:
-        raise InputError(
-            f"The features of validation ({', '.join(named[0])}) are not those of the training "
-            f"rows ({', '.join(named[1])}), in this order. Give both the same columns."
-        )
+    require_same_features(validation, problem, "validation")
     if validation.group_names == problem.group_names:
         return validation
     if problem.n_groups == 1 and problem.group_names == ("all",):  # fitted without groups
@@ -297,6 +284,25 @@ def _aligned(validation: SelectiveLabels, problem: SelectiveLabels) -> Selective
         )
     codes = np.array([problem.group_names.index(name) for name in validation.group_names])
     return replace(validation, group=codes[validation.group], group_names=problem.group_names)
+
+
+def require_same_features(rows: SelectiveLabels, problem: SelectiveLabels, called: str) -> None:
+    """Refuse other rows than a problem's, called by their argument, if features differ."""
+    if not isinstance(rows, SelectiveLabels):
+        raise InputError(
+            f"{called} is a {type(rows).__name__}; it must be a SelectiveLabels, for "
+            "example SelectiveLabels.from_arrays(X, y, tested=..., group=...)."
+        )
+    if rows.X.shape[1] != problem.X.shape[1]:
+        raise InputError(
+            f"{called} has {rows.X.shape[1]} features, but X has {problem.X.shape[1]}."
+        )
+    named = [part.feature_names for part in (rows, problem) if not _unnamed(part)]
+    if len(set(named)) > 1:
+        raise InputError(
+            f"The features of {called} ({', '.join(named[0])}) are not those of the training "
+            f"rows ({', '.join(named[1])}), in this order. Give both the same columns."
+        )
 
 
 def _unnamed(problem: SelectiveLabels) -> bool:
@@ -329,11 +335,14 @@ def _check_truth(
             f"{name} is an oracle: it needs the truth of every row, `truth=`, which exists only in "
             "simulations. On real data choose another method."
         )
-    train, held = truth if isinstance(truth, tuple) else (truth, None)
+    train, held = (
+        None if values is None else checks.check_binary(values, "truth")
+        for values in (truth if isinstance(truth, tuple) else (truth, None))
+    )
     for values, rows, which in ((train, problem, "rows"), (held, validation, "validation rows")):
         if values is not None and rows is not None and len(values) != len(rows):
             raise InputError(f"truth has {len(values)} values for {len(rows)} {which}.")
-    return np.asarray(train), None if held is None else np.asarray(held)
+    return train, held
 
 
 def member_seeds(random_state: Any, n_members: int) -> list[int]:

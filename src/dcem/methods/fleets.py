@@ -21,7 +21,7 @@ from dcem.engine.fit import Progress
 from dcem.engine.fleet import Architecture
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared, prepare
-from dcem.methods.tables import TrainingTable
+from dcem.methods.training_table import TrainingTable
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import require_one_of
 

@@ -25,7 +25,7 @@ from scipy.stats import chi2
 
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared
-from dcem.methods.tables import TrainingTable, at_random
+from dcem.methods.training_table import TrainingTable, at_random
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.messages import InputError, did_you_mean, notice, require_one_of
 from dcem.text import decimal, p_value

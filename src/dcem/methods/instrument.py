@@ -14,7 +14,7 @@ from dcem.learners import Sample, make_learner
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared
 from dcem.methods.supervised import require_learner
-from dcem.methods.tables import at_random
+from dcem.methods.training_table import at_random
 from dcem.table.messages import notice, require_one_of
 from dcem.text import percent
 

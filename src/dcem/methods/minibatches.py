@@ -19,7 +19,7 @@ from dcem.methods.em import pace_of
 
 if TYPE_CHECKING:
     from dcem.learners.preprocess import Scaling
-    from dcem.methods.tables import TrainingTable
+    from dcem.methods.training_table import TrainingTable
 
 LARGEST_LOG_ODDS = 7.0  # of being tested
 TESTED_SHARE = 0.5  # of a batch, at least

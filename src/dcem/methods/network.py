@@ -15,7 +15,7 @@ from dcem.extras import extra_needed
 from dcem.learners.preprocess import Preprocessor
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.registry import WITHOUT_NETWORKS
-from dcem.methods.tables import TrainingTable
+from dcem.methods.training_table import TrainingTable
 from dcem.table.labels import SelectiveLabels
 
 if TYPE_CHECKING:

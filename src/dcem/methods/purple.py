@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dcem.estimation.folds import person_folds
-from dcem.estimation.found import fit_found
+from dcem.estimation.positives_only import fit_found
 from dcem.methods.fitting import move_to_known, said_of_known, that_count
 from dcem.methods.supervised import LearnerClassifier
 from dcem.table.disclosure import few_people
-from dcem.table.found import recorded
 from dcem.table.labels import SelectiveLabels
+from dcem.table.positives_only import recorded
 from dcem.text import number
 
 FOLDS = 5  # of people to choose the penalty of the rates by, where there are many features
@@ -24,8 +24,8 @@ class PurpleClassifier(LearnerClassifier):
 
     *Idea.* Nobody recorded who was tested. A found positive of a group in which half as many are
     found represents twice as many: P(found | x, g) = c_g f(x). The rates c_g are estimated first,
-    up to a common constant (`dcem.estimation.found`); then f is learnt as the truth behind a test
-    whose sensitivity is c_g, the highest of them taken as 1.
+    up to a common constant (`dcem.estimation.positives_only`); then f is learnt as the truth behind
+    a test whose sensitivity is c_g, the highest of them taken as 1.
 
     *Assumption.* The outcome depends on the features in the same way in all groups, and whether a
     positive is found depends on the group alone. Scores then rank people, also across groups, and

@@ -22,7 +22,7 @@ from dcem.learners import Sample, make_learner
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared
 from dcem.methods.supervised import require_learner
-from dcem.methods.tables import TrainingTable, at_random
+from dcem.methods.training_table import TrainingTable, at_random
 from dcem.table.imperfect import unbiased
 from dcem.table.messages import InputError
 

@@ -19,9 +19,9 @@ from dcem.methods.fitting import Prepared
 from dcem.methods.network import NetworkClassifier
 from dcem.methods.registry import SINGLE, SLOW, WIDE, renamed
 from dcem.methods.support import with_group
-from dcem.methods.tables import TrainingTable, at_random
+from dcem.methods.training_table import TrainingTable, at_random
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import InputError
+from dcem.table.messages import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -77,13 +77,13 @@ class SupervisedNetwork(NetworkClassifier):
 
     def _rows(self, part: Rows, data: FleetData) -> Rows:
         """Features, `target` and `weight` of one split."""
-        from dcem.methods.stage import rows_of
+        from dcem.methods.training_stage import rows_of
 
         return rows_of(part, self._lesson(part, data.n_groups))
 
     def _loss(self, logits: Tensor, rows: Rows) -> Tensor:
         """The loss of each network, `[M]`."""
-        from dcem.methods.stage import factored_cross_entropy
+        from dcem.methods.training_stage import factored_cross_entropy
 
         return factored_cross_entropy(logits, rows)
 
@@ -96,7 +96,7 @@ class SupervisedNetwork(NetworkClassifier):
 
     def _train(self, data: FleetData) -> Trained:
         from dcem.methods.fleets import Trained
-        from dcem.methods.stage import train_stage
+        from dcem.methods.training_stage import train_stage
 
         rows = self._rows(data.train, data)
         architecture = self._architecture(int(rows.X.shape[-1]))
@@ -171,7 +171,8 @@ def require_learner(method: Any, *, weights: bool = False) -> None:
     learner, known = method.learner, ", ".join(LEARNERS)
     if isinstance(learner, str):
         if learner not in LEARNERS:
-            raise InputError(f"{method.name} takes the learners {known}; got {learner!r}.")
+            hint = did_you_mean(learner, LEARNERS)
+            raise InputError(f"{method.name} takes the learners {known}; got {learner!r}.{hint}")
     elif weights and not make_learner(learner, 0).weights_as:
         raise InputError(
             f"{method.name} counts rows by weights, and {type(learner).__name__} takes no "

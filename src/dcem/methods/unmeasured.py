@@ -24,7 +24,7 @@ from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared
 from dcem.methods.heckman import Likelihood, by_person, named_columns
 from dcem.methods.support import with_group
-from dcem.table.known import Z, concerned
+from dcem.table.known_rates import Z, concerned
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError, notice
 

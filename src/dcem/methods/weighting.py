@@ -20,7 +20,7 @@ from dcem.methods.network import VARIANTS
 from dcem.methods.registry import RELEASED, SINGLE, SLOW, WIDE, PropensitySettings, renamed
 from dcem.methods.supervised import LearnerClassifier, Lesson, fit_members, require_learner
 from dcem.methods.support import with_group
-from dcem.methods.tables import TrainingTable
+from dcem.methods.training_table import TrainingTable
 from dcem.table.messages import InputError, require_one_of
 
 if TYPE_CHECKING:

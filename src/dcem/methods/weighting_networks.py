@@ -15,8 +15,8 @@ from dcem.engine.fleet import margin, weighted_mean
 from dcem.methods.dcem import SCHEDULES
 from dcem.methods.fleets import FleetData, Trained, select
 from dcem.methods.propensity import fit_propensity, log_odds
-from dcem.methods.stage import factored_cross_entropy, rows_of, train_stage
 from dcem.methods.supervised import Lesson
+from dcem.methods.training_stage import factored_cross_entropy, rows_of, train_stage
 from dcem.methods.weighting import halves
 
 if TYPE_CHECKING:

@@ -41,6 +41,7 @@ from dcem.metrics.calibration import (
     group_calibration_error,
     worst_group_calibration_error,
 )
+from dcem.metrics.credit import gini, kickout, ks
 from dcem.metrics.estimate import Estimate, GapEstimate
 from dcem.metrics.groups import (
     auc_differences,
@@ -52,7 +53,6 @@ from dcem.metrics.groups import (
     xauc,
     xauc_difference,
 )
-from dcem.metrics.lending import gini, kickout, ks
 from dcem.metrics.registry import RANKING, ranking
 from dcem.metrics.roc import RocCurve, auc, roc_curve
 

@@ -156,6 +156,8 @@ def _is_missing(value: object) -> bool:
 
 def as_vector(values: Any, name: str) -> np.ndarray:
     """One value per row, whatever the argument of this name came as."""
+    if isinstance(values, np.ma.MaskedArray):  # as an array it would show what the mask hides
+        values = np.ma.filled(values.astype(object), np.nan)
     array = np.asarray(values)
     if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
         array = np.asarray(values, dtype=object)  # or a NaN among names would be the name "nan"
@@ -176,6 +178,8 @@ def as_numbers(given: Any, name: str) -> np.ndarray:
     array = as_vector(given, name)
     if array.dtype.kind in "fiub":
         return array
+    if array.dtype.kind not in "OUST":  # complex numbers and dates could be cast
+        raise InputError(f"'{name}' holds values that are not numbers: {array.dtype}.")
     if array.dtype.kind == "O":  # None and pandas.NA are missing numbers, not strange ones
         array = np.array([np.nan if _is_missing(v) else v for v in array.tolist()], dtype=object)
     try:

@@ -35,6 +35,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from itertools import combinations
 from math import nan, sqrt
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ from dcem.metrics._statistics import GroupedPeople, Key, Statistics
 from dcem.metrics.estimate import Estimate, GapEstimate, share_interval
 from dcem.metrics.gap import compare_curves
 from dcem.metrics.groups import exact_gaps
-from dcem.table.messages import InputError, formerly, notice
+from dcem.table.messages import InputError, formerly, notice, require_share
 
 MIN_PEOPLE = 5  # of each class needed: with fewer, resamples miss the class too often
 _NO_PROBABILITIES = "scores are not probabilities"
@@ -130,10 +131,9 @@ def bootstrap(
     random_state
         Same state, same result.
     """
-    if not 0 < level < 1:
-        raise InputError(f"level={level!r} must lie between 0 and 1, such as 0.95.")
-    if n_resamples < 1:
-        raise InputError(f"n_resamples={n_resamples!r} must be at least 1.")
+    require_share("level", level, 0.95)
+    if not (isinstance(n_resamples, Integral) and n_resamples >= 2):
+        raise InputError(f"n_resamples must be a whole number from 2 on; got {n_resamples!r}.")
     rng = np.random.default_rng(random_state)
     rows = read_rows(y, score, weight, group=group, id=id)
     if group is None:

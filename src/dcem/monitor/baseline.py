@@ -19,7 +19,14 @@ from scipy.stats import norm
 
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.influence import People, Z, clustered_covariance, kish, logistic
+from dcem.estimation.influence import (
+    FEWEST_PEOPLE,
+    People,
+    Z,
+    clustered_covariance,
+    kish,
+    logistic,
+)
 from dcem.estimation.periods import latest_rows
 from dcem.estimation.results import EVERYBODY, WITHHELD
 from dcem.metrics.estimate import Estimate
@@ -27,7 +34,7 @@ from dcem.metrics.plain import six_digits
 from dcem.table.columns import MOST_LEVELS, RARE
 from dcem.table.disclosure import THRESHOLD, people_of
 from dcem.table.encoder import Encoder, Encoding
-from dcem.table.known import known_words
+from dcem.table.known_rates import known_words
 from dcem.table.labels import SelectiveLabels
 from dcem.table.summary import shown_counts
 from dcem.table.times import period
@@ -188,7 +195,8 @@ def counted_once(problem: SelectiveLabels) -> np.ndarray:
 def rates(problem: SelectiveLabels, evaluator: Evaluator) -> dict[str, dict[str, Estimate]]:
     """Shares tested and positive among them, and the prevalence: everybody, then groups.
 
-    The latter is what tests show. A prevalence that was stated would be the same whatever they do.
+    A group of which hardly anybody is tested any more has only the first, and needs it most. The
+    last is what tests show. A prevalence that was stated would be the same whatever they do.
     """
     people, shown = evaluator.people, evaluator
     if problem.known_prevalence:
@@ -204,16 +212,16 @@ def rates(problem: SelectiveLabels, evaluator: Evaluator) -> dict[str, dict[str,
         every = set().union(*hidden.values())
         hidden = {name: own if name == EVERYBODY else every for name, own in hidden.items()}
     for name, mine in problem.parts().items():
-        if name != EVERYBODY and evaluator.lacking("tested", name):
-            continue
         # a share with its interval tells both of its counts
-        for rate, whole, yes, of in (
-            ("tested", "rows", problem.sent, mine),
-            ("positive", "tested", problem.y_obs == 1, mine & problem.tested),
-        ):
+        shares = [("tested", "rows", problem.sent, mine)]
+        if name == EVERYBODY or not evaluator.lacking("tested", name):
+            shares.append(("positive", "tested", problem.y_obs == 1, mine & problem.tested))
+            found["prevalence"][name] = shown.prevalence("dr", name)
+        elif people.count(mine) < FEWEST_PEOPLE:
+            continue
+        for rate, whole, yes, of in shares:
             few = hidden[name] & {rate, whole}
             found[rate][name] = WITHHELD if few else people.proportion(yes, of)
-        found["prevalence"][name] = shown.prevalence("dr", name)
     return found
 
 

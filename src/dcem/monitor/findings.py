@@ -3,8 +3,8 @@
 The verdict is the strongest thing to do that a clear change asks for. *Refit*: the model ranks
 people clearly worse, everybody or a group, or no longer clearly better than chance. *Recalibrate*:
 it ranks as before, but its risks are no longer calibrated. *Holds*: neither, and the numbers are
-precise enough to have shown it. *Cannot tell*: too few tests, or tests that do not reach everybody
-any more.
+precise enough to have shown it; if risks are off in a group all the same, that is said with it.
+*Cannot tell*: too few tests, or tests that do not reach everybody any more.
 """
 
 from __future__ import annotations
@@ -52,9 +52,10 @@ def with_verdict(
         verdict = "cannot tell"
     if any(one.clear and one.of in stated for one in found.about("prevalence")):
         verdict, lacking = "cannot tell", STATED
+    groups_off = [*_groups_off(found, then, {one.of for one in off})]
     findings = [
-        _verdict_finding(verdict, found, auc, worse, off, lacking),
-        *_groups_off(found, then, {one.of for one in off}),
+        _verdict_finding(verdict, found, auc, worse, off, lacking, bool(groups_off)),
+        *groups_off,
         *_who_comes(found),
         *_who_is_tested(found),
         *_what_is_found(found),
@@ -71,6 +72,7 @@ def _verdict_finding(
     worse: list[Change],
     off: list[Change],
     lacking: str,
+    groups_off: bool,
 ) -> Finding:
     known = f"{number(auc.then.value)} then" if auc.then.estimable else "not judged then"
     risks = capitalised(f"{'; '.join(map(_off, off))}.", _groups_named(off)) if off else ""
@@ -89,7 +91,11 @@ def _verdict_finding(
             "Too little is known about the new rows to tell",
             f"Why: {lacking or f'the AUC is only known to be {auc.now:score}'}.",
         ),
-        "holds": ("No sign that the model no longer holds", f"AUC {auc.now:score}, {known}."),
+        "holds": (
+            "No sign that the model "
+            + ("ranks people worse than before" if groups_off else "no longer holds"),
+            f"AUC {auc.now:score}, {known}.",
+        ),
     }[verdict]
     severity = {"holds": "fine", "cannot tell": "caution"}.get(verdict, "serious")
     values = {"auc": auc.now, "then": auc.then}
@@ -106,7 +112,7 @@ def _groups_off(found: Monitoring, then: Baseline, named: set[str]) -> Iterator[
 
     By more than is explained by what the model was fitted to, which was a sample.
     """
-    now = {one.of: one.now for one in found.about("calibration")}
+    now = {one.of: one.now for one in found.about("calibration")} | dict(found.by_attribute)
     reach = Z * then.doubt.get("calibration", 0.0)
     doubted = {name: by.minus(Estimate(0.0, -reach, reach)) for name, by in now.items()}
     off = {name: now[name] for name in clearly_off(doubted) if name not in named}
@@ -260,7 +266,7 @@ def _others(found: Monitoring, then: Baseline, auc: Change) -> Iterator[Finding]
             "note",
             "holds",
             tuple(lost),
-            headline=f"Nothing can be said about {groups(lost)}",
+            headline=f"How well the model serves {groups(lost)} cannot be said",
             text=f"There are too few positive or negative tests of {groups(lost)}. This does not "
             "mean that the model serves these people well.",
             remedy="Monitor over a longer period, or test more of them.",

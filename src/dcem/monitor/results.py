@@ -62,6 +62,8 @@ class Monitoring(ShowsItself):
     findings: tuple[Finding, ...]
     configuration: Mapping[str, str]
     data: Mapping[str, str] = field(default_factory=dict)
+    # mean predicted risk minus share of positives now, of each attribute, where they are crossed
+    by_attribute: Mapping[str, Estimate] = field(default_factory=dict)
 
     def about(self, question: str) -> tuple[Change, ...]:
         """The changes of one number."""

@@ -49,7 +49,7 @@ from dcem.monitor.findings import with_verdict
 from dcem.monitor.results import Change, ColumnChange, Monitoring
 from dcem.table.disclosure import THRESHOLD, WITHHELD, people_of
 from dcem.table.encoder import Encoder
-from dcem.table.known import known_words
+from dcem.table.known_rates import known_words
 from dcem.table.labels import SelectiveLabels
 
 ERROR = 0.05  # of an alarm although nothing changed, all four questions together
@@ -89,6 +89,7 @@ def watch(
     new: NewRows,
     encoder: Encoder,
     *,
+    attributes: Mapping[str, SelectiveLabels] | None = None,
     calibrated: bool = True,
     random_state: int = 0,
     data: Mapping[str, str] | None = None,
@@ -104,6 +105,9 @@ def watch(
         The new table, scored by it.
     encoder
         The model's own.
+    attributes
+        The new table with each sensitive attribute by itself as the group, where its groups are
+        several crossed: what is off for all who share one is seen in them, and not in small parts.
     calibrated
         Whether its scores are risks; otherwise they are only asked to rank.
     random_state, data, progress
@@ -115,7 +119,9 @@ def watch(
     if late is not None:
         moment = new.problem.moment
         assert moment is not None
-        new = new.subset(moment < late.at)
+        rows = moment < late.at
+        new = new.subset(rows)
+        attributes = {name: alone.subset(rows) for name, alone in (attributes or {}).items()}
     problem = new.problem
     fold = person_folds(problem, usual_folds(problem), random_state)
     nuisances = fit_nuisances(problem, fold, random_state, progress=progress)
@@ -131,10 +137,19 @@ def watch(
         *_held(_prevalence_changes(then, now["prevalence"])),
         *_held(_performance_changes(then, new, evaluator, target, calibrated)),
     )
+    by_attribute: dict[str, Estimate] = {}
+    if calibrated and not problem.known_prevalence:  # which is stated of the crossed groups
+        for attribute, alone in (attributes or {}).items():
+            judge = Evaluator(alone, fold=fold, nuisances=nuisances)
+            off = judge.calibration_in_the_large(target, new.score)
+            by_attribute |= {
+                f"group {name} of {attribute}": by for name, by in off.items() if name != EVERYBODY
+            }
     found = Monitoring(
         answer="",
         columns=columns,
         changes=changes,
+        by_attribute=by_attribute,
         positive={
             name: (before, now["positive"][name])
             for name, before in then.positive.items()
@@ -276,7 +291,9 @@ def _testing_changes(then: Baseline, new: NewRows, now: Mapping[str, Estimate]) 
         change = people.mean(problem.sent - expected, mine)
         slope = np.average(slopes, axis=0, weights=people.weight * mine)
         doubt = np.sqrt(max(float(slope @ then.covariance @ slope), 0.0))
-        difference = people.interval(change.plus([doubt]))
+        counts = people.weight * mine / (people.weight @ mine)
+        hidden = people.hidden_error(change, counts, problem.sent == 1, expected)
+        difference = people.interval(change.plus([doubt, hidden]))
         usual = Estimate(float(np.average(expected, weights=people.weight * mine)))
         found.append(_change("tested", name, usual, share, difference))
     return [one if one.now.estimable else replace(one, difference=one.now) for one in _held(found)]

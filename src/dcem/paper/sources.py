@@ -15,8 +15,8 @@ from typing import Any, Protocol
 import pandas as pd
 
 from dcem.benchmark.database import STORE
-from dcem.benchmark.file import Benchmark, load_benchmark
 from dcem.benchmark.read import WHAT, results
+from dcem.benchmark.toml_file import Benchmark, load_benchmark
 from dcem.files import write_text
 from dcem.paper.published import CLOSE, at
 from dcem.table.messages import InputError

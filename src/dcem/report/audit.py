@@ -16,8 +16,8 @@ from dcem.report.audit_opening import opening
 from dcem.report.deciders import deciders
 from dcem.report.drivers import shares_side_by_side
 from dcem.report.figures import people as draw
-from dcem.report.parts import advice, audit_page, counted_rows
 from dcem.report.sensitivity import sensitivity
+from dcem.report.shared import advice, audit_page, counted_rows
 from dcem.text import count, groups, number, p_value, percent
 
 MOST_DRIVERS = 12
@@ -105,13 +105,14 @@ def prevalence_section(audit: Audit) -> Iterator[doc.Block]:
         }
         for item in audit.prevalence
     ]
-    corrected, within, explained = "", "", "features and group explain who was tested"
+    corrected, within = "", ", within what is known" * bool(audit.known)
     whose, rest = "Weighted and doubly robust", ""
+    explained = "features and group explain who was tested"
     if beyond:
         whose = "Within reach (of the tests), doubly robust"
-        rest = "Then of all: from all out of reach negative to all positive. "
-    if audit.known:
-        explained, within = "as below, known prevalence included", ", within what is known"
+        rest = f"Then of all: from all out of reach negative to all positive{within}. "
+    if audit.from_known:
+        explained = "as below, known prevalence included"
     if audit.stated_rates:
         corrected = f" All but the recorded share is corrected for the test: {audit.stated_rates}."
     yield doc.listing(
@@ -145,8 +146,8 @@ def _known(audit: Audit) -> Iterator[doc.Block]:
         ],
         note="If features explain testing: the doubly robust estimate that assumes this, to be "
         "compared with the known rate. Odds: those of untested people over those of tested people "
-        "with the same features that give the known rate; weighted and doubly robust numbers use "
-        "these odds.",
+        "with the same features that give the known rate"
+        + ("; weighted and doubly robust numbers use these odds." if audit.from_known else "."),
     )
 
 
@@ -187,6 +188,11 @@ def over_time_section(audit: Audit) -> Iterator[doc.Block]:
     if found is None:
         return
 
+    whom = list(dict.fromkeys(one.group for one in found.shown))
+    left_out = ""
+    if audit.grouped and whom == [EVERYBODY]:
+        left_out = " Groups are left out: in two periods, some of their counts are below ten."
+
     def dots(group: str) -> doc.Dots:
         rows = tuple(
             doc.DotRow(
@@ -201,21 +207,22 @@ def over_time_section(audit: Audit) -> Iterator[doc.Block]:
             whose,
             ("tested", "positive of tested"),
             rows,
-            f"Rows from {found.begins} to {found.ends}, in periods of about equal size. Shares "
-            "that would reveal a count below ten, of this group or another, are withheld.",
+            f"Rows from {found.begins} to {found.ends}, in periods of about equal size, so long "
+            f"that no count is below ten.{left_out}",
         )
 
-    whom = list(dict.fromkeys(one.group for one in found.shown))
-    yield dots(whom[0])
+    yield from map(dots, whom[:1])
     if whom[1:]:
-        yield doc.Fold("By group", tuple(dots(name) for name in whom[1:]))
-    for caption, head, rates in (
-        ("At equal features, period by period", "period", found.testing),
-        ("At equal features, by earlier results", "last result", found.earlier),
+        yield doc.Fold("By group", tuple(map(dots, whom[1:])))
+    for caption, head, others, rates in (
+        ("At equal features, period by period", "period", "periods", found.testing),
+        ("At equal features, by earlier results", "last result", "people", found.earlier),
     ):
         if rates:
             rows = [(doc.Name(one.group), doc.estimate(one.difference, "points")) for one in rates]
-            yield doc.Fold(caption, (doc.table("", (head, "tested, against others"), rows),))
+            yield doc.Fold(
+                caption, (doc.table("", (head, f"tested, against other {others}"), rows),)
+            )
 
 
 def yields_section(audit: Audit) -> Iterator[doc.Block]:

@@ -10,7 +10,7 @@ from dcem.estimation.results import EVERYBODY, WITHHELD, Overlap
 from dcem.metrics.estimate import Estimate
 from dcem.report import document as doc
 from dcem.report.style import group_key
-from dcem.text import capitalised, group, groups, listed, percent, points
+from dcem.text import capitalised, decimal, group, groups, listed, percent, points
 
 MOST_ROWS = 10  # groups in the picture of the first screen
 # Key of a finding -> how often tests of a group are positive then, and which bar that tells of.
@@ -65,7 +65,7 @@ def verdict(audit: Audit) -> doc.Verdict:
             ("No group can be compared with others at equal features.", *_record(audit)),
             "Not sure at all. This does not mean that the groups are treated alike.",
         )
-    widest, alike = percent(audit.widest).removesuffix(" %"), audit.widest <= COMPATIBLE
+    widest, alike = decimal(max(100 * audit.widest, 0.1), 1), audit.widest <= COMPATIBLE
     seen = (
         "People with the same features are tested about equally often in every group that can be "
         "compared."
@@ -73,7 +73,7 @@ def verdict(audit: Audit) -> doc.Verdict:
         else "No group's rate differs clearly from that of others with the same features."
     )
     return doc.Verdict(
-        "fine" if alike else "note",
+        "caution" if audit.suspicious else "fine" if alike else "note",
         "No clear sign that groups are tested unequally",
         (seen, *_record(audit)),
         f"Differences of up to {widest} percentage points could have gone unnoticed.",
@@ -106,6 +106,7 @@ def _disparity(audit: Audit, clear: list[TestingRate]) -> doc.Verdict:
     sentences = [
         f"Of people with the same recorded features, these are tested: {shares}.{_also(clear)}",
         *[audit.unseen_others] * bool(audit.unseen_others),
+        *_who_seems_to_differ(audit),
         *_bar(audit, clear),
         *_record(audit),
     ]
@@ -129,6 +130,19 @@ def _disparity(audit: Audit, clear: list[TestingRate]) -> doc.Verdict:
         tuple(sentences),
         certainty,
     )
+
+
+def _who_seems_to_differ(audit: Audit) -> list[str]:
+    """Who seems to be tested differently, but only as long as other groups are counted."""
+    seem = [rate for rate in audit.testing if rate.beside]
+    if not seem:
+        return []
+    names, others = [rate.group for rate in seem], seem[0].beside
+    said = (
+        f"{groups(names)} {'seems' if len(names) == 1 else 'seem'} to differ too, but not clearly "
+        f"with {groups(others)} left out."
+    )
+    return [capitalised(said, names)]
 
 
 def _about_unrecorded(audit: Audit, rate: TestingRate) -> TestingSensitivity | None:
@@ -221,11 +235,12 @@ def _record(audit: Audit) -> list[str]:
             f"{_between(every.bounds)}."
         ]
     corrected = f", corrected for the errors of the test ({stated})" if stated else ""
+    corrected *= not audit.stated_for_everybody
     low, high = percent(found.low), percent(found.high)
     unsure = f" ({low} to {high})" * (low != high)  # a stated rate may have no interval
     beyond = ""
     if found is every.within:
-        beyond = f"; for everybody it lies {_between(every.limits)}, whatever the others are like"
+        beyond = f"; for everybody it lies {_between(every.limits)}, {audit.limits_hold}"
     sentences = [
         f"{recorded}; {_source(audit)} it is {percent(found.value)}{unsure}{corrected}{beyond}."
     ]
@@ -240,7 +255,7 @@ def _record(audit: Audit) -> list[str]:
 def _source(audit: Audit) -> str:
     """Where the number beyond the tested comes from, and of whom it is."""
     met = {one.group for one in audit.known if one.odds_ratio.estimable}
-    if EVERYBODY in met:
+    if EVERYBODY in met or audit.stated_for_everybody:
         return "known for everybody"
     whom = EVERYBODY
     if audit.whom != EVERYBODY and EVERYBODY in audit.overlap:
@@ -250,7 +265,8 @@ def _source(audit: Audit) -> str:
 
 def _known_best(every: Prevalence) -> Estimate:
     """The number for everybody, or else for those within reach of the tests."""
-    return every.within if every.within.estimable else every.doubly_robust
+    both = every.doubly_robust, every.within
+    return next((one for one in both if one.estimable), every.doubly_robust)
 
 
 def _between(limits: tuple[float, float]) -> str:
@@ -289,8 +305,9 @@ def key_numbers(audit: Audit) -> tuple[doc.KeyNumber, ...]:
     if every is not None:
         best = _known_best(every)
         label = "how many " * (not best.estimable) + "have the outcome"
+        corrected &= not audit.stated_for_everybody
         label += f", {_source(audit)}{' and corrected for the test' * corrected}"
-        if not every.doubly_robust.estimable:
+        if best is every.within or not best.estimable:
             label += f"; for everybody {_between(every.limits)}"
         label += f"; the record shows {percent(every.recorded.value)}"
         found.append(doc.KeyNumber(doc.estimate(best, "percent"), label))
@@ -389,9 +406,8 @@ def limits(audit: Audit) -> tuple[str, ...]:
             "explain it."
         )
     elif audit.grouped and audit.extent == "some":
-        found.append(
-            "Not that the groups are treated alike: what is not recorded may hide a difference."
-        )
+        hides = listed([*audit.suspicious, "what is not recorded"])
+        found.append(f"Not that the groups are treated alike: {hides} may hide a difference.")
     if audit.extent == "some":
         found.append(
             "Not that the untested are negative: a model of the record learns who was tested."

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dcem import __version__
-from dcem.audit.found_findings import FOUND_ASSUMPTION
-from dcem.compare.found import FoundComparison
+from dcem.audit.positives_only_findings import FOUND_ASSUMPTION
+from dcem.compare.positives_only import FoundComparison
 from dcem.compare.results import Judgement, TableComparison
 from dcem.estimation.measures import WHEN_ACTING
 from dcem.estimation.results import EVERYBODY, Target
@@ -28,7 +28,7 @@ from dcem.report.fitted import (
     what_it_gives,
     what_it_learnt,
 )
-from dcem.report.parts import listed_findings, rows_used, sections, with_worst
+from dcem.report.shared import listed_findings, of_a_draw, rows_used, sections, with_worst
 from dcem.scoring.model import TableModel
 from dcem.table.roles import Roles
 from dcem.text import capitalised, group, number, of_100, percent
@@ -150,7 +150,7 @@ def _judged_opening(
             ),
         ),
         _picture(comparison, judged, target),
-        (*first_screen.not_of_everybody(target), *LIMITS),
+        (*first_screen.not_of_everybody(target), *of_a_draw(comparison), *LIMITS),
     )
 
 
@@ -185,7 +185,7 @@ def _found_opening(comparison: FoundComparison, model: TableModel) -> doc.Openin
         doc.KeyNumber(doc.estimate(own.within), f"{within}, within groups"),
         doc.KeyNumber(doc.estimate(own.across), across),
     )
-    return doc.Opening(verdict, numbers, None, LIMITS)
+    return doc.Opening(verdict, numbers, None, (*of_a_draw(comparison), *LIMITS))
 
 
 def _found_groups(comparison: FoundComparison, model: TableModel) -> doc.Table:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from dcem.compare.findings import recommended
+from dcem.compare.findings import concerns, recommended
 from dcem.compare.results import Planted, PlantedFamily, TableComparison
 from dcem.estimation.findings import Finding, by_severity
 from dcem.estimation.results import EXTRAPOLATION, Target
@@ -24,9 +24,9 @@ from dcem.report.compare_tables import (
 from dcem.report.deciders import by_deciders
 from dcem.report.drivers import driver_blocks
 from dcem.report.figures import curves, people
-from dcem.report.parts import comparison_page, rows_used
+from dcem.report.shared import comparison_page, rows_used
 from dcem.report.style import Drawing
-from dcem.text import count
+from dcem.text import capitalised, count
 
 CARE = (
     "Numbers beyond the tested assume that the features explain the decision to test. A cause of "
@@ -46,13 +46,22 @@ def compare_document(
     lead: str = "",
     about_data: Sequence[doc.Figure] = (),
 ) -> doc.Document:
-    """The comparison as a document; `about_data` are figures of who is tested."""
+    """The comparison as a document; `about_data` are figures of who is tested.
+
+    Of findings that are equally serious, those about the method to take, or all, come first.
+    """
+    taken = getattr(recommended(comparison), "name", "")
     made = comparison_page(
         comparison,
         title,
         lead or what_was_done(comparison),
         opening(comparison),
-        by_severity([*comparison.warnings, *_findings(comparison, urgent=True)]),
+        by_severity(
+            sorted(
+                [*comparison.warnings, *_findings(comparison, urgent=True)],
+                key=lambda one: not concerns(one, taken),
+            )
+        ),
         _sections(comparison, about_data),
         [
             *(group.name for group in comparison.groups),
@@ -257,25 +266,31 @@ def _inside(comparison: TableComparison) -> Iterator[doc.Block]:
 
 
 def _every_number(comparison: TableComparison) -> Iterator[doc.Block]:
-    """Tables with numbers; those without one become a sentence each."""
-    every = list(other_tables(comparison))
-    numeric = [t for t in every if any(isinstance(c, doc.Number) for row in t.rows for c in row)]
-    if numeric:
+    """Tables with numbers, by what they are about; those without one are told with their reason."""
+    views, total = [], 0
+    lacking: dict[str, list[str]] = {}
+    for label, tables in other_tables(comparison):
+        numeric = [t for t in tables if any(isinstance(c, doc.Number) for r in t.rows for c in r)]
+        views += [doc.View(label, tuple(numeric))] * bool(numeric)
+        total += len(numeric)
+        for one in tables:
+            if one not in numeric:
+                lacking.setdefault(_why_without(one), []).append(one.caption)
+    if views:
         yield doc.Fold(
-            f"Every other number with its interval ({len(numeric)} tables)", tuple(numeric)
+            f"Every other number with its interval ({total} tables)",
+            (doc.Views("every-number", "Show", tuple(views)),),
         )
-    unknown = tuple(_without_numbers(t) for t in every if t not in numeric)
+    unknown = tuple(f"{capitalised(why)}: {'; '.join(of)}." for why, of in lacking.items())
     if unknown:
-        yield doc.Fold(
-            f"What cannot be determined ({len(unknown)})", (doc.Text(unknown, bullets=True),)
-        )
+        yield doc.Fold("What cannot be determined", (doc.Text(unknown, bullets=True),))
 
 
-def _without_numbers(empty: doc.Table) -> str:
+def _why_without(empty: doc.Table) -> str:
     reasons = dict.fromkeys(
-        doc.on_one_line(cell)
+        cell.reason
         for row in empty.rows
         for cell in row
         if isinstance(cell, doc.Missing) and cell.reason
     )
-    return f"{empty.caption}: {'; '.join(reasons) or 'not estimable'}."
+    return "; ".join(reasons) or "not estimable"

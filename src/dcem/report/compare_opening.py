@@ -8,6 +8,7 @@ from math import isnan
 from dcem.compare.findings import (
     clear_groups,
     clear_pairs,
+    concerns,
     not_compared,
     recommended,
     worse_or_better,
@@ -18,7 +19,7 @@ from dcem.estimation.results import Target
 from dcem.methods.choosing import DEFAULT, PREFERRED
 from dcem.metrics.estimate import Estimate
 from dcem.report import document as doc
-from dcem.report.parts import listed_findings, with_worst
+from dcem.report.shared import listed_findings, with_worst
 from dcem.text import group, listed, number, of_100, percent
 from dcem.text import groups as named
 
@@ -156,12 +157,8 @@ def _rivals(best: str, first: str, level: list[str]) -> str:
 
 def about_method(comparison: TableComparison, method: str) -> list[Finding]:
     """The findings about a method, or about all, but for which one is the best."""
-
-    def concerns(finding: Finding) -> bool:
-        of, several = (finding.values.get(key) for key in ("method", "methods"))
-        return finding.key != "best" and of in (None, method) and method in (several or [method])
-
-    return [one for one in (*comparison.warnings, *comparison.findings) if concerns(one)]
+    every = (*comparison.warnings, *comparison.findings)
+    return [one for one in every if one.key != "best" and concerns(one, method)]
 
 
 def _certainty(comparison: TableComparison, best: MethodResult, target: Target) -> str:

@@ -90,6 +90,13 @@ CAPTIONS: Mapping[str, tuple[str, str]] = {
         for name, measure in WHEN_ACTING.items()
     },
 }
+# What a reader looks up -> the metrics that say it, apart from those a lender asks for.
+ABOUT: Mapping[str, tuple[str, ...]] = {
+    "AUC by group": ("auc", "group_auc"),
+    "differences in ranking": ("auc_differences", "auc_against", "xauc", "auc_gain", "roc_gap"),
+    "acting on the scores": (*WHEN_ACTING, "precision_at_capacity", "net_benefit"),
+    "calibration": ("calibration_error", "calibration_in_the_large", "calibration_slope"),
+}
 Key = tuple[str, Any]  # a metric, and of whom or at what
 LENDING: tuple[Key, ...] = (("gini", ""), ("ks", ""), ("kickout", ""))  # what a lender asks
 WHO = {
@@ -151,18 +158,29 @@ def headline_numbers(
         )
 
 
-def other_tables(comparison: TableComparison) -> Iterator[doc.Table]:
-    """All other numbers: by group, by pair, by capacity and by threshold."""
+def other_tables(comparison: TableComparison) -> Iterator[tuple[str, list[doc.Table]]]:
+    """All other numbers, by what they are about: a table per group, pair, capacity, threshold."""
     judged = [j for method in comparison.methods for j in method.judgements.values()]
     keys = dict.fromkeys((metric, of) for j in judged for metric, of, _ in estimates(j))
     shown = [*_first_shown(comparison), *LENDING]
-    for key in keys:
-        if key in shown or (key[0] == "auc_against" and len(comparison.groups) == 2):
-            continue  # of two groups, what one is against the other has been shown
-        yield doc.table(
-            _caption(comparison, key),
-            ("method", *(target.name for target in comparison.targets)),
-            [(code(m.name, comparison), *_cells(comparison, m, key)) for m in comparison.methods],
+    for about, metrics in ABOUT.items():
+        yield (
+            about,
+            [
+                doc.table(
+                    _caption(comparison, key),
+                    ("method", *(target.name for target in comparison.targets)),
+                    [
+                        (code(m.name, comparison), *_cells(comparison, m, key))
+                        for m in comparison.methods
+                    ],
+                )
+                for key in keys
+                if key[0] in metrics
+                and key not in shown
+                # of two groups, what one is against the other has been shown
+                and not (key[0] == "auc_against" and len(comparison.groups) == 2)
+            ],
         )
 
 

@@ -12,7 +12,7 @@ from dcem import __version__
 from dcem.estimation.results import EXTRAPOLATION
 from dcem.extras import made_with
 from dcem.report import document as doc
-from dcem.report.parts import sections
+from dcem.report.shared import sections
 from dcem.saving.plain_data import shown_training_counts
 from dcem.table.disclosure import THRESHOLD
 

@@ -12,9 +12,9 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
-from dcem.audit.found_findings import FoundAudit
+from dcem.audit.positives_only_findings import FoundAudit
 from dcem.audit.results import Audit
-from dcem.compare.found import FoundComparison
+from dcem.compare.positives_only import FoundComparison
 from dcem.compare.results import TableComparison
 from dcem.hooks import above
 from dcem.metrics.plain import from_plain

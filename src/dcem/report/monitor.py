@@ -7,9 +7,10 @@ from functools import partial
 
 from dcem.estimation.results import EVERYBODY
 from dcem.extras import made_with
+from dcem.monitor.baseline import UNLIKE
 from dcem.monitor.results import Change, Monitoring
 from dcem.report import document as doc
-from dcem.report.parts import listed_findings, sections, with_worst
+from dcem.report.shared import listed_findings, sections, with_worst
 from dcem.text import count, groups
 
 ANSWERS = {
@@ -35,7 +36,12 @@ def monitor_document(found: Monitoring, title: str = "Does the model still hold?
         answer = "No: it does not clearly rank people better than chance"
     elif found.answer == "refit" and not auc.clear:
         answer = f"Not for {groups(own.groups)}: it ranks them worse than it did"
-    verdict = doc.Verdict(severity, answer, (own.text, *_more(found)), found.assumption)
+    text = [own.text]
+    off = next((one for one in found.findings if one.key == "groups-off"), None)
+    if found.answer == "holds" and off is not None:
+        severity, answer = off.severity, f"Not as a risk for {groups(off.groups)}"
+        text.insert(0, f"{off.headline}.")
+    verdict = doc.Verdict(severity, answer, (*text, *_more(found)), found.assumption)
     left_out = found.rows - found.rows_judged
     late = f" {count(left_out)} of them are too recent to be judged." if left_out else ""
     made = (
@@ -62,7 +68,11 @@ def monitor_document(found: Monitoring, title: str = "Does the model still hold?
         sections=sections(made, facts),
         footer="Made with dcem. No individual row is on this page.",
         names=frozenset(
-            [*(one.of for one in found.changes), *(one.column for one in found.columns)]
+            [
+                *(one.of for one in found.changes),
+                *(one.column for one in found.columns if one.column != UNLIKE),
+                *found.by_attribute,
+            ]
         ),
         data={"made": facts, **vars(found)},
     )
@@ -121,7 +131,7 @@ def _picture(found: Monitoring) -> doc.Dots:
 def _comes(found: Monitoring) -> Iterator[doc.Block]:
     rows = [
         {
-            "column": doc.Name(one.column),
+            "column": one.column if one.column == UNLIKE else doc.Name(one.column),
             "stability index": doc.estimate(one.index, "score"),
             "p-value": doc.chance(one.p_value),
             "changed most": doc.Name(one.bin),
@@ -133,7 +143,7 @@ def _comes(found: Monitoring) -> Iterator[doc.Block]:
     ]
     note = (
         "Population stability index over bins of each column: under .1 is little, over .25 much. "
-        "P-values test for change, corrected for the number of columns; each person counts once. "
+        "P-values of no change, corrected for the number of columns; each person counts once. "
         f"Shares that would reveal a count below ten are withheld. {CLEAR}"
     )
     clear = sum(one.clear for one in found.columns)  # which come first
@@ -186,6 +196,9 @@ def _performance_section(found: Monitoring) -> Iterator[doc.Block]:
     if found.about("calibration"):
         caption = "Mean predicted risk minus share of positives"
         yield changes("calibration", "points", "points", "", caption)
+        rows = [(doc.Name(of), doc.estimate(by, "points")) for of, by in found.by_attribute.items()]
+        if rows:
+            yield doc.table(f"{caption}, each attribute by itself", ("group", "now"), rows)
         caption = "Calibration slope: 1 is right, below it risks are too extreme"
         note = "Then, that of everybody was 1 by construction: a fit calibrates its risks."
         yield changes("slope", "ratio", "ratio", note, caption)

@@ -265,20 +265,18 @@ def _folded(summary: str, inside: str) -> str:
 def _(what: doc.Views) -> str:
     if len(what.views) == 1:
         return _all(what.views[0].blocks)
-    switches, views = [], []
+    views = []
     for place, view in enumerate(what.views, start=1):
         name, checked = f"{what.key}-{place}", " checked" * (place == 1)
-        switches.append(
-            f'<input type="radio" name="{what.key}" id="{name}"{checked}>'
-            f'<label for="{name}">{prose(view.label)}</label>'
-        )
         views.append(
+            f'<input type="radio" name="{what.key}" id="{name}"{checked}>'
+            f'<label for="{name}">{prose(view.label)}</label>\n'
             f'<div class="view">\n<p class="view-name">{prose(view.label)}</p>\n'
             f"{_all(view.blocks)}\n</div>"
         )
     return (
         f'<div class="views" role="group" aria-label="{escape(what.legend)}">\n'
-        + "\n".join(switches + views)
+        + "\n".join(views)
         + "\n</div>"
     )
 

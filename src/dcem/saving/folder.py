@@ -123,7 +123,7 @@ def save(
     try:
         model = packer.estimator(estimator)
     except TypeError as error:
-        raise ModelFileError(str(error)) from None
+        raise ModelFileError(f"{error}.") from None
     description: dict[str, Any] = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,

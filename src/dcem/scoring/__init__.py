@@ -8,10 +8,10 @@ who was not tested a probability of being tested next.
 from dcem.scoring.all_rows import fit_all_rows
 from dcem.scoring.allocation import allocate, draw
 from dcem.scoring.fit import choice_for, fit_table, require_method
+from dcem.scoring.folders import predict_folder
 from dcem.scoring.model import Scores, TableModel, load_model
 from dcem.scoring.monitoring import monitor_model
 from dcem.scoring.next_tests import NextTests, next_tests
-from dcem.scoring.parts import predict_folder
 from dcem.scoring.stream import Predicted, predict_file, score_batches
 
 __all__ = [

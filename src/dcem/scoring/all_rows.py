@@ -2,8 +2,8 @@
 
 A part of the people, drawn at random, says what the columns mean, how they are scaled and where to
 stop; then all rows pass, batch by batch. Who is held out follows from the identifier alone
-(`dcem.table.drawing`), so that nobody is learnt from and judged by. What is kept in memory does not
-grow with the table for the learner `linear`; for `boost` it is a byte per row and feature.
+(`dcem.table.sampling`), so that nobody is learnt from and judged by. What is kept in memory does
+not grow with the table for the learner `linear`; for `boost` it is a byte per row and feature.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from dcem.learners.registry import learner_class
 from dcem.methods.fitting import Prepared, describe_features, prepare
 from dcem.methods.registry import MEMBERS, delivered
 from dcem.methods.supervised import lessons
-from dcem.methods.tables import MAX_VALIDATION
+from dcem.methods.training_table import MAX_VALIDATION
 from dcem.scoring.fit import missing_shares, require_method
 from dcem.scoring.model import TableModel
 from dcem.scoring.stream import parallel, with_start
 from dcem.table import UserTable, read_batches
-from dcem.table.addresses import located
 from dcem.table.checks import check_weight
 from dcem.table.disclosure import few_people
-from dcem.table.drawing import Draw, hashed, numbers_of
 from dcem.table.messages import POSITION, DataWarning, InputError, formerly
 from dcem.table.outcome import labels_of
+from dcem.table.remote import located
+from dcem.table.sampling import Draw, hashed, numbers_of
 from dcem.table.values import numbers
 
 BATCH = 1 << 16  # rows

@@ -12,6 +12,8 @@ the other evenly over groups. The rest follows what would be gained.
 
 from __future__ import annotations
 
+from numbers import Real
+
 import numpy as np
 
 from dcem.table.messages import InputError
@@ -33,8 +35,8 @@ def allocate(gain: np.ndarray, group: np.ndarray, budget: float) -> np.ndarray:
         Expected number of tests; if it is as large as the number of people, all are tested.
     """
     n = len(gain)
-    if not np.isfinite(budget) or budget <= 0:
-        raise InputError(f"The budget must be a positive number of tests, got {budget:g}.")
+    if not (isinstance(budget, Real) and 0 < budget < np.inf):
+        raise InputError(f"The budget must be a positive number of tests, got {budget!r}.")
     if budget >= n:
         return np.ones(n)
     return _fill(floor(group, budget), gain, budget)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from dcem.estimation import bounds, conformal
-from dcem.estimation.ends import learn_ends
+from dcem.estimation.risk_limits import learn_ends
 from dcem.scoring.model import Read, Scores, TableModel
 from dcem.table import UserTable, group_codes
 from dcem.table.messages import InputError

@@ -21,7 +21,8 @@ from dcem.scoring.model import TableModel
 from dcem.table import UserTable
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import InputError, formerly, notice
+from dcem.table.load import FROM_FRAME
+from dcem.table.messages import InputError, formerly, notice, require_kind
 from dcem.text import counted
 
 FEW_RESULTS = 50  # people of the rarer result; with fewer, features are counted as well
@@ -49,6 +50,7 @@ def fit_table(
     encoder (`refit`). `progress` is called with the work done and the total, by methods that know
     them.
     """
+    require_kind(table, UserTable, FROM_FRAME)
     usual = missing_shares(table)
     mention_few_results(table.problem)
     if start is not None:

@@ -11,16 +11,16 @@ import numpy as np
 import pandas as pd
 
 from dcem import methods
-from dcem.compare.found import FoundComparison
+from dcem.compare.positives_only import FoundComparison
 from dcem.compare.results import TableComparison
 from dcem.estimation.bounds import Bounds
 from dcem.estimation.conformal import Coverage
 from dcem.estimation.effects import EXPLAINED_ROWS, TESTING_ROWS, Questions, effects_on_testing
-from dcem.estimation.ends import LearntEnds
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds, within_budget
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.results import Effect
+from dcem.estimation.risk_limits import LearntEnds
 from dcem.hooks import above
 from dcem.methods import SelectiveClassifier
 from dcem.metrics.plain import from_plain, to_plain
@@ -31,6 +31,8 @@ from dcem.table.disclosure import THRESHOLD
 from dcem.table.encoder import STRANGE
 from dcem.table.messages import notice
 from dcem.text import percent
+
+FROM_FOLDER = "Load one with `dcem.load_model(folder)`, or fit one with `dcem.scoring.fit_table`."
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from dcem.estimation.folds import within_budget
 from dcem.monitor import Monitoring, NewRows, watch
-from dcem.scoring.model import TableModel
+from dcem.scoring.model import FROM_FOLDER, TableModel
 from dcem.table import UserTable
-from dcem.table.found import require_record
-from dcem.table.messages import InputError, notice
+from dcem.table.load import FROM_FRAME
+from dcem.table.messages import InputError, notice, require_kind
+from dcem.table.positives_only import require_record
 
 MOST_ROWS = 100_000  # of a new table that are looked at
 
@@ -28,7 +29,7 @@ def monitor_model(
     Parameters
     ----------
     model
-        A model that `dcem fit` wrote, or its folder.
+        A model that `dcem fit` wrote, or its folder; or `fit_table(table).explained(table)`.
     table
         The new table, read with the model's encoder and roles:
         `read_table(path, model.roles_of_new, encoder=model.encoder)`.
@@ -39,12 +40,15 @@ def monitor_model(
     progress
         Called with a few words before each step.
     """
-    model = model if isinstance(model, TableModel) else TableModel.load(model)
+    model = TableModel.load(model) if isinstance(model, str | Path) else model
+    require_kind(model, TableModel, FROM_FOLDER)
+    require_kind(table, UserTable, FROM_FRAME)
     require_record(table.problem)
     if model.baseline is None:
         raise InputError(
-            "The model holds no summary of the table it was fitted to, because an older version "
-            "of dcem wrote it. Fit it again to monitor it."
+            "The model holds no summary of the table it was fitted to: it was fitted by an older "
+            "version of dcem, or in Python without `explained`. To monitor it, fit it again with "
+            "`dcem fit`, or as `fit_table(table).explained(table)`."
         )
     for note in model.strange_cells(table):
         notice(note)
@@ -60,6 +64,7 @@ def monitor_model(
         model.baseline,
         NewRows.of(model.estimator, table.problem.subset(rows)),
         model.encoder,
+        attributes={name: alone.subset(rows) for name, alone in table.by_attribute().items()},
         calibrated=bool(model.estimator.calibrated),
         random_state=random_state,
         data=data,

@@ -30,7 +30,7 @@ import pyarrow as pa
 
 from dcem.saving.plain_data import shown_training_counts
 from dcem.scoring.allocation import allocate, draw
-from dcem.scoring.model import TableModel
+from dcem.scoring.model import FROM_FOLDER, TableModel
 from dcem.scoring.stream import own_name, parallel
 from dcem.table import (
     group_codes,
@@ -39,11 +39,11 @@ from dcem.table import (
     read_header,
     tested_rows,
 )
-from dcem.table.addresses import located
 from dcem.table.disclosure import SMALL, THRESHOLD, WITHHELD, Shown, few_among, hide_groups
 from dcem.table.groups import in_order
-from dcem.table.messages import InputError, quoted, require_columns
-from dcem.table.outcome import unknown_results
+from dcem.table.messages import InputError, quoted, require_columns, require_kind
+from dcem.table.outcome import pending_results, unknown_results
+from dcem.table.remote import located
 from dcem.table.roles import Roles
 
 NOTABLE = 0.5  # a measure from here on is a reason
@@ -115,10 +115,12 @@ def next_tests(
 ) -> NextTests:
     """Probabilities of being tested next for the untested rows of a file.
 
-    Label, tested and group are found by the names they had when the model was fitted. Without
-    label and tested, everybody counts as untested; without the group, disparity is not considered.
+    Label, tested and group are found by the names they had when the model was fitted. Whoever waits
+    for a result (label "pending") is not listed. Without label and tested, everybody counts as
+    untested; without the group, disparity is not considered.
     If the budget is at least the number of untested rows, all have a probability of 1.
     """
+    require_kind(model, TableModel, FROM_FOLDER)
     if model.roles.positives_only:
         raise InputError(
             "The model was fitted to found positives, without a record of who was tested, so it "
@@ -131,13 +133,14 @@ def next_tests(
     notes = _notes(model, header)
     roles = model.roles
     extra = [c for c in (roles.id, roles.label, *roles.tested, *roles.group) if c in header]
-    parts, rows, unknown = [], 0, Counter[str]()
+    parts, rows, pending, unknown = [], 0, 0, Counter[str]()
     needed = list(dict.fromkeys([*extra, *model.encoder.columns]))
     verbatim = () if roles.id is None else (roles.id,)
     batches = read_batches(path, needed, verbatim=verbatim, query=query)
-    for part, strange in parallel(lambda batch: _look(model, batch), batches):
+    for part, strange, waiting in parallel(lambda batch: _look(model, batch), batches):
         rows += len(part)
         unknown += strange
+        pending += waiting
         parts.append(part)
         if progress is not None:
             progress(rows)
@@ -150,7 +153,7 @@ def next_tests(
     frame = frame.drop(columns=["own_rate", "average_rate", PERSON], errors="ignore")
     keep = frame.pop("untested").to_numpy()
     untested, person = frame[keep], np.unique(person[keep], return_inverse=True)[1]
-    doubt = _doubtful_results(roles, unknown, rows)
+    doubt = _doubtful_results(roles, unknown, rows) + _pending(roles, pending, rows)
     if len(untested) == 0:
         raise InputError(
             f"{path}: nobody is left to test, because every row of the table was tested."
@@ -314,9 +317,21 @@ def _doubtful_results(roles: Roles, unknown: Counter[str], rows: int) -> tuple[s
     )
 
 
-def _look(model: TableModel, batch: pa.RecordBatch) -> tuple[pd.DataFrame, Counter[str]]:
-    """What a batch holds that matters here, untested rows and others; and unknown results."""
+def _pending(roles: Roles, pending: int, rows: int) -> tuple[str, ...]:
+    """That whoever waits for a result need not be tested again."""
+    if not pending:
+        return ()
+    some = f"{pending:,}" if pending >= THRESHOLD else SMALL
+    return (
+        f"{some} of {rows:,} rows are not listed: by their label {roles.label!r}, a test was done "
+        "and its result is still to come.",
+    )
+
+
+def _look(model: TableModel, batch: pa.RecordBatch) -> tuple[pd.DataFrame, Counter[str], int]:
+    """What a batch holds that matters here, untested rows and others; unknown results; pending."""
     rows = model.read(batch)
+    pending = pending_results(batch, model.roles)
     scores = model.score_read(rows)
     out: dict[str, Any] = {}
     known = model.roles.id
@@ -333,9 +348,9 @@ def _look(model: TableModel, batch: pa.RecordBatch) -> tuple[pd.DataFrame, Count
         "score": scores.score,
         "score_spread": scores.spread,
         "distance": scores.distance,
-        "untested": ~tested_rows(batch, model.roles),
+        "untested": ~(tested_rows(batch, model.roles) | pending),
     }
-    return pd.DataFrame(out), unknown_results(batch, model.roles)
+    return pd.DataFrame(out), unknown_results(batch, model.roles), int(pending.sum())
 
 
 def shortfall(rows: pd.DataFrame) -> np.ndarray:

@@ -25,11 +25,11 @@ from dcem.saving.folder import DESCRIPTION
 from dcem.saving.plain_data import shown_training_counts
 from dcem.scoring.bounds import BOUNDS_COLUMNS, bound_columns, require_bounds
 from dcem.scoring.decisions import DECISION, FLAGGED, Decider, Decisions, Rule
-from dcem.scoring.model import TableModel
+from dcem.scoring.model import FROM_FOLDER, TableModel
 from dcem.table import group_codes, person_names, read_batches, read_header
-from dcem.table.addresses import located
 from dcem.table.frames import as_frame
-from dcem.table.messages import InputError, require_columns
+from dcem.table.messages import InputError, require_columns, require_kind
+from dcem.table.remote import located
 from dcem.table.roles import as_list
 from dcem.table.write import require_output, table_writer
 
@@ -92,6 +92,7 @@ def predict_file(
     progress
         Called with the number of rows written so far.
     """
+    require_kind(model, TableModel, FROM_FOLDER)
     path, out = located(path), Path(out)
     require_output(out, path)
     called = carried(model, path, keep, query, rule, bounds)

@@ -2,13 +2,13 @@
 
 `labels` (the checked problem), `roles` (which column plays which part: declared once), `messages`
 and `checks` (what is wrong, where, what to do), `read` (files and frames to Arrow columns; the only
-reader) with `csv_files`, `formats` and `addresses` (databases too), `drawing` (people drawn from a
-large table), `values` (what a cell says; the only parser), `groups` (the only coding of groups),
-`columns` (what kind of column is it?), `encoder` (columns to features), `outcome` (label, tested
-and truth, in the whole table and in any batch), `known` and `imperfect` (stated rates), `design`
-(tests drawn from a list), `leaks` (columns that may be recorded after the decision), `load` (all of
-it in order), `propose` with `candidates` (roles by looking at a table), `settings` (`dcem.toml`),
-`disclosure` (one rule for small counts).
+reader) with `csv_files`, `formats` and `remote` (databases too), `sampling` (people drawn from a
+large table), `values` and `dates` (what a cell says; the only parsers), `groups` (the only coding
+of groups), `columns` (what kind of column is it?), `encoder` (columns to features), `outcome`
+(label, tested and truth, in the whole table and in any batch), `known_rates` and `imperfect`
+(stated rates), `design` (tests drawn from a list), `leaks` (columns that may be recorded after the
+decision), `load` (all of it in order), `propose` with `candidates` (roles by looking at a table),
+`settings` (`dcem.toml`), `disclosure` (one rule for small counts).
 """
 
 from typing import TYPE_CHECKING

@@ -7,9 +7,9 @@ what the values say. Names are compared as `normalised` writes them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, compress
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +20,10 @@ from dcem.text import counted, percent
 
 FEW_VALUES = 12  # distinct values of a label
 ENOUGH = 0.99  # of the rows agree: the rest are slips
+WAITING = 0.2  # of those decided on, at most, whose results may still be to come
 LABEL = re.compile(
     r"(^|_)(y|y_obs|label|labels|outcome|target|class|response|event|result)(_|$)|result$"
-    r"|(befund|ergebnis)(_|$)"
+    r"|(befund|ergebnis|résultat|resultado|risultato)(_|$)"
 )
 RESULT = re.compile(
     r"diagnos|positiv|(^|_)(found|hit|weapon|contraband|default(ed)?|fraud|bad|repaid|died|death"
@@ -39,7 +40,9 @@ TESTED = re.compile(
 )
 SENSITIVE = {  # in this order
     "race or ethnicity": re.compile(r"(^|_)(race|races|ethni\w*|raceeth\w*|ridreth\d|hispanic)"),
-    "sex or gender": re.compile(r"(^|_)(sex|gender|riagendr|geschlecht)(_|$)"),
+    "sex or gender": re.compile(
+        r"(^|_)(sex|gender|riagendr|geschlecht|sexe|sexo|sesso|género|geslacht)(_|$)"
+    ),
     "insurance": re.compile(r"(^|_)(insur\w*|payer|payor|medicaid|versicherung\w*)"),
     "religion, origin or language": re.compile(
         r"(^|_)(religion|caste|nationality|citizen\w*|language|migrant|immigrant|indigenous"
@@ -68,7 +71,7 @@ MEASURE = re.compile(  # how long, how much or how many: nobody, and no place
 )
 PERSON = re.compile(  # also as one word: customerid, Kundennr
     r"(^|_)(patient(en|in|e)?|person(en|a|ne)?|subject|usubjid|participant|member|client(e|es)?"
-    r"|customer|record|study|enrollee|beneficiary|bene"
+    r"|customer|record|study|enrollee|beneficiary|bene|policy_?holder|insured|claimant|taxpayer"
     r"|applicant|individual|resident|defendant|driver|student|borrower|mrn|seqn|pat|pt|pid|nhs"
     r"|kunden?|kundin|versicherten?|klient(en)?|mandant(en)?|mitglieds?|schuldner|paciente|paziente"
     r"|assuré)(_?(id|no|nr|nbr|num|number|nummer|kennung|key|code|hash\w*|[ug]uid|ssn|pseudo\w*))*$|^id$"
@@ -93,10 +96,10 @@ ROLE_NAMES = {  # roles whose name a column carries, and why it is taken
 }
 AFTER = re.compile(  # named like what happens when the result is known, and not before
     r"^(?!.*(prior|previous|past|earlier|history)(_|$)).*("
-    r"(^|_)(disch\w*|entlass\w*|readmi\w*|disposition|follow_?up|outcome|arrest\w*|citation\w*"
+    r"(^|_)(disch\w*|entlass\w*|readmi\w*|disposition|follow_?up|length_of_stay|verweildauer|outcome|arrest\w*|citation\w*"
     r"|summons|died|death"
     r"|mortality|expired|deceased|sentence\w*|recover(y|ies)|collections?|payback|repaid\w*"
-    r"|result|results|confirmed|final)(_|$)|result$)"
+    r"|result|results|confirmed|final)(_|$)|result$|(^|_)los(_days|_hours)?$)"
 )
 PERHAPS_AFTER = re.compile(
     r"(^|_)(diag\w*|treat\w*|medication\w*|drug\w*|therap\w*|change\w*)(_|$)"
@@ -105,13 +108,23 @@ BAD = re.compile(
     r"^>|high|abnormal|elevated|positiv|reactive|detected|found|default|charged off|charge-off"
     r"|late|bad|dead|died|deceased|malignant|fail|yes|hit|recid|erhöht|auffällig|pathologisch"
 )
+OF_A_TEST = re.compile(r"^(pos|neg)$|positiv|negativ|reactive|detected|malign|benign|nachgewiesen")
 GOOD = re.compile(r"^no|non-?reactive|not detected|^un|fully paid|current|good|benign|pass|alive")
-LENDING = re.compile(
-    r"(?:^|_)(loan|mortgage|borrower|lender|default|repaid|fico|credit(?!s)|applicant|application"
-    r"|approved|declined|granted)(?:s|ed)?(?=_|$)"
-)
-OF_ANY_REQUEST = {"applicant", "application", "approved", "declined", "granted"}  # visas, claims
-MARKS = {"?", "??", "NA", "N/A", "NULL", "(null)", "#N/A", "<NA>", "nan", "NaN", "k.A.", "n.b."}
+FIELDS = {  # by the words of reports: names of columns, and those that other fields use, too
+    "credit": (
+        re.compile(
+            r"(?:^|_)(loan|mortgage|borrower|lender|default|repaid|fico|credit(?!s)|applicant"
+            r"|application|approved|declined|granted)(?:s|ed)?(?=_|$)"
+        ),
+        {"applicant", "application", "approved", "declined", "granted"},  # visas, claims
+    ),
+    "policing": (
+        re.compile(r"(?:^|_)(contraband|frisk|search|stop|officer|driver|arrest)(?:s|ed)?(?=_|$)"),
+        {"search", "stop", "officer", "driver", "arrest"},  # loan officers, bus stops
+    ),
+}
+MARKS = {"?", "??", "NA", "N/A", "NULL", "(null)", "\\N", "<NA>", "nan", "NaN", "k.A.", "n.b."}
+MARKS |= {error.upper() for error in values.ERRORS}
 
 
 def normalised(name: str) -> str:
@@ -124,14 +137,20 @@ def normalised(name: str) -> str:
     return re.sub(r"[\W_]+", "_", apart).strip("_").casefold()
 
 
-def lending_words(columns: Sequence[str]) -> list[str]:
-    """What names of columns say of lending; nothing if it is one word, or words of any request.
+def field_of(columns: Sequence[str]) -> tuple[str, list[str]]:
+    """The field that names of columns speak of, and by which words.
 
-    >>> lending_words(["approved", "default_status"]), lending_words(["applicant", "visa_granted"])
-    (['approved', 'default'], [])
+    One word is not enough, nor are words of other fields, too.
+
+    >>> field_of(["approved", "default_status"]), field_of(["applicant", "visa_granted"])
+    (('credit', ['approved', 'default']), ('general', []))
     """
-    found = {word for name in columns for word in LENDING.findall(normalised(name))}
-    return sorted(found) if len(found) > 1 and found - OF_ANY_REQUEST else []
+    names = [normalised(name) for name in columns]
+    for field_name, (pattern, of_others) in FIELDS.items():
+        found = {word for name in names for word in pattern.findall(name)}
+        if len(found) > 1 and found - of_others:
+            return field_name, sorted(found)
+    return "general", []
 
 
 @dataclass(frozen=True)
@@ -163,9 +182,11 @@ class NamedColumn:
 
     def says_yes(self) -> np.ndarray:
         """Rows [n] of a yes-or-no column that say yes."""
-        said = outcome.decided(self.text.values)
-        assert said is not None
-        return self.text.take(said == 1, False)
+        return self.text.take(np.asarray(outcome.decided(self.text.values)) == 1, False)
+
+    def has_results(self) -> bool:
+        """Whether its values are those of a test, whatever it is called."""
+        return sum(bool(OF_A_TEST.search(value.casefold())) for value in self.text.values) > 1
 
     def is_sensitive(self) -> bool:
         """Whether it is named like a group of people."""
@@ -184,6 +205,7 @@ class Candidate:
     whys: list[str]
     doubts: list[str] = field(default_factory=list)
     tested: tuple[NamedColumn, ...] = ()
+    waiting: tuple[str, ...] = ()  # a decision some of whose results are to come, and a doubt
 
     def is_one_value(self) -> bool:
         """Whether it marks those who were found positive, and nobody else."""
@@ -209,7 +231,8 @@ def label_candidates(
         found = _as_label(column, in_place, given=label is not None)
         if found is None:
             continue
-        if TESTED.search(column.words) and not RESULT.search(column.words):
+        decision = TESTED.search(column.words) and not RESULT.search(column.words)
+        if decision and not column.has_results():
             found.score -= 2  # the decision rather than its result, unless it has gaps
         _pair(found, [c for c in yes_no if c.name != column.name])
         yield found
@@ -231,15 +254,10 @@ def _value_where_not(column: NamedColumn, yes_no: Sequence[NamedColumn]) -> Sequ
 
 def _as_label(column: NamedColumn, in_place: Sequence[str], *, given: bool) -> Candidate | None:
     """The column as a label, rated by its name and its values; some may stand for no test."""
-    untested = tuple(
-        v
-        for v in column.text.values
-        if v in in_place or v.casefold() in outcome.NOT_DONE | outcome.NULL
-    )
+    no_result = outcome.without_result(column.text.values)
+    untested = tuple(v for v in column.text.values if v in in_place or v in no_result)
     results = [v for v in column.text.values if v not in untested]
-    looked = column.text.take(
-        np.array([v not in untested for v in column.text.values], bool), False
-    )
+    looked = column.text.among(results)
     score, whys = 0.0, []
     if LABEL.search(column.words):
         score, whys = 3.0, ["The name suggests an outcome"]
@@ -270,7 +288,9 @@ def _as_label(column: NamedColumn, in_place: Sequence[str], *, given: bool) -> C
         return None
     empty = 1 - float(looked.mean())
     if 0.01 < empty < 1:
-        score += 1 + bool(untested)
+        if column.has_results():
+            score, whys = score + 2, whys or ["The values are those of a test"]
+        score += 1 + bool(untested) + empty  # of two, the one that fewer have
         whys.append(f"no result in {percent(empty)} of the rows")
     if score:
         whys.append(f"values {quoted(results)}")
@@ -279,59 +299,74 @@ def _as_label(column: NamedColumn, in_place: Sequence[str], *, given: bool) -> C
 
 def _pair(candidate: Candidate, yes_no: Sequence[NamedColumn]) -> None:
     """Find the column, or two of them, that say where this label was looked for."""
-    chosen = {c.name: c.says_yes() for c in yes_no if c.missing == 0}
-    named = [c for c in yes_no if c.name in chosen and TESTED.search(c.words)]
-    others = [c for c in yes_no if c.name in chosen and c not in named]
+    complete = [c for c in yes_no if c.missing == 0]
+    named = [c for c in complete if TESTED.search(c.words)]
     if candidate.looked.mean() < ENOUGH:
-        for c in [*named, *others]:
-            if np.mean(chosen[c.name] == candidate.looked) >= ENOUGH:
-                candidate.tested = (c,)
-                break
-        else:
-            for a, b in combinations(named, 2):
-                either = chosen[a.name] | chosen[b.name]
-                if np.mean(either == candidate.looked) >= ENOUGH:
-                    candidate.tested = (a, b)
-                    break
+        others = [c for c in complete if c not in named]
+        likely: list[tuple[NamedColumn, ...]] = [(c,) for c in (*named, *others)]
+        likely += combinations(named, 2)
+        fitting = (some for some in likely if np.mean(any_yes(some) == candidate.looked) >= ENOUGH)
+        candidate.tested = next(fitting, ())
         if candidate.tested:
             candidate.score += 4 if candidate.tested[0] in named else 2
-            _mention_slips(candidate, chosen)
+            _mention_slips(candidate)
+        else:
+            candidate.score += _mention_waiting(candidate, complete)
         return
-    positive = _is_positive(candidate)
+    text = candidate.column.text
+    yes = candidate.positive or [*compress(text.values, values.yes_no(text.values) == 1)]
+    positive = text.among(yes)
     for c in named:  # zeros may stand for "nobody looked"
-        off = ~chosen[c.name]
+        off = ~c.says_yes()
         if off.sum() >= 20 and not positive[off].any() and positive[~off].mean() > 0.01:
             candidate.tested = (c,)
             candidate.score += 4
             return
 
 
-def _mention_slips(candidate: Candidate, chosen: Mapping[str, np.ndarray]) -> None:
+def _mention_slips(candidate: Candidate) -> None:
     """A decision and a label that disagree in some rows cannot both be taken as they are."""
-    said = np.any([chosen[c.name] for c in candidate.tested], axis=0)
-    slips = int((said != candidate.looked).sum())
+    slips = int((any_yes(candidate.tested) != candidate.looked).sum())
     if slips:
-        names = " or ".join(repr(c.name) for c in candidate.tested)
         candidate.doubts.append(
-            f"{names} and {candidate.column.name!r} disagree about who was tested in "
+            f"{_either(candidate)} and {candidate.column.name!r} disagree about who was tested in "
             f"{counted(slips, 'row')}, so only the label is used. Correct these rows if the column "
             "should be used as `tested`."
         )
         candidate.tested = ()
 
 
+def _mention_waiting(candidate: Candidate, yes_no: Sequence[NamedColumn]) -> float:
+    """A decision that says yes wherever there is a result, and in some rows more: what it adds."""
+    looked = candidate.looked
+    for column in yes_no:
+        name, said = column.name, column.says_yes()
+        waiting, fewer = int((said & ~looked).sum()), min(said.sum(), (~said).sum())
+        if said[looked].mean() >= ENOUGH and 0 < waiting <= WAITING * fewer:
+            candidate.waiting = (
+                name,
+                f"{name!r} says yes in {counted(waiting, 'row')} without a result in "
+                f"{candidate.column.name!r}; they count as untested. If their results are still to "
+                "come, leave the latest rows out (`time`, `until`); where that leaves no such row, "
+                f"name {name!r} as `tested`.",
+            )
+            return 3.0 if TESTED.search(column.words) else 1.0
+    return 0.0
+
+
+def any_yes(columns: Sequence[NamedColumn]) -> np.ndarray:
+    """Rows [n] in which at least one of some yes-or-no columns says yes."""
+    return np.any([c.says_yes() for c in columns], axis=0)
+
+
+def _either(candidate: Candidate) -> str:
+    return " or ".join(repr(c.name) for c in candidate.tested)
+
+
 def why_tested(best: Candidate) -> str:
     """The sentence that goes with every column of `best.tested`."""
-    share = np.any([c.says_yes() for c in best.tested], axis=0).mean()
-    label, rows = repr(best.column.name), f"{percent(share)} of the rows"
+    label, rows = repr(best.column.name), f"{percent(any_yes(best.tested).mean())} of the rows"
     if best.looked.mean() >= ENOUGH:
         return f"It says yes in {rows}; where it says no, {label} is never yes."
-    says = " or ".join(repr(c.name) for c in best.tested) if len(best.tested) > 1 else "It"
+    says = _either(best) if len(best.tested) > 1 else "It"
     return f"{says} says yes exactly where {label} has a result: {rows}."
-
-
-def _is_positive(candidate: Candidate) -> np.ndarray:
-    text = candidate.column.text
-    if candidate.positive:
-        return text.take(np.array([v in candidate.positive for v in text.values]), False)
-    return text.take(values.yes_no(text.values) == 1, False)

@@ -125,13 +125,26 @@ def encode_classes(y: Any) -> tuple[Any, np.ndarray]:
         classes = classes if len(classes) == 2 else np.array([0, 1])
     elif len(classes) == 1:
         raise InputError(f"y holds only one class, {quoted(classes)}; two are needed.")
-    if set(classes.tolist()) == {1, 2}:  # in many surveys 1 is yes and 2 is no
-        notice("y holds 1 and 2: 2 counts as positive. If 1 means positive, pass 2 - y.")
+    _mention_order(classes)
     encoded = np.full(len(series), np.nan)
     encoded[series.notna().to_numpy()] = present.to_numpy() == classes[1]
     if isinstance(y, pd.Series | pd.DataFrame):
         return pd.Series(encoded, index=series.index), classes
     return encoded, classes
+
+
+def _mention_order(classes: np.ndarray) -> None:
+    """Say which class counts as positive, where its name does not tell."""
+    if set(classes.tolist()) == {1, 2}:  # in many surveys 1 is yes and 2 is no
+        notice("y holds 1 and 2: 2 counts as positive. If 1 means positive, pass 2 - y.")
+        return
+    names = [name for name in classes.tolist() if isinstance(name, str)]
+    if names and cells.yes_no(names).tolist() != [0, 1]:
+        no, yes = map(repr, names)
+        notice(
+            f"y holds {no} and {yes}: {yes}, the later in alphabetical order, counts as positive. "
+            f"If {no} means positive, pass a series y.map({{{yes}: 0, {no}: 1}})."
+        )
 
 
 def check_features(
@@ -169,11 +182,12 @@ def check_features(
     if len(infinite):
         column = array[:, infinite[0]]
         bad = np.abs(column) > cells.LARGEST_VALUE
-        what = "infinite (inf)" if np.isinf(column).any() else f"beyond {cells.LARGEST_VALUE:g}"
+        limit = f"{cells.LARGEST_VALUE:g}"
+        what = "infinite (inf)" if np.isinf(column).any() else f"beyond {limit}"
         raise InputError(
             f"Feature {names[infinite[0]]!r} is {what} in {rows_text(bad, labels)}."
-            f"{_also(infinite[1:], names)} Allowed: finite numbers, and NaN where missing. "
-            "Replace infinities by NaN if they mean 'missing', or by the largest sensible value."
+            f"{_also(infinite[1:], names)} Allowed: numbers up to {limit}, and NaN where missing. "
+            "Replace such values by NaN if they mean 'missing', or by the largest sensible value."
         )
     return array, tuple(str(name) for name in names)
 
@@ -302,18 +316,19 @@ def resolve_tested(
             "these are true outcomes from another source, keep them in a separate column."
         )
     absent = looked & np.isnan(y)
-    if absent.any() and not waiting:
-        raise InputError(
-            f"Label {label_name!r} is missing although {tested_name!r} is 1 in "
-            f"{rows_text(absent, labels)}. A tested row needs its result, 0 or 1. Fill it in, or "
-            f"set {tested_name!r} to 0 where no result exists. If results are still to come, leave "
-            "the latest rows out (`until`)."
-        )
     if absent.any():
+        lacking = f"Label {label_name!r} is missing although {tested_name!r} is 1 in "
+        lacking += rows_text(absent, labels)
+        if not waiting:
+            raise InputError(
+                f"{lacking}. A tested row needs its result, 0 or 1. If results are still to come, "
+                "leave the latest rows out (`time`, `until`). If there will be none, set "
+                f"{tested_name!r} to 0 in these rows, or list it under `exclude` instead of "
+                "`tested`: they then count as untested."
+            )
         notice(
-            f"Label {label_name!r} is missing although {tested_name!r} is 1 in "
-            f"{rows_text(absent, labels)}: their results are still to come. These rows count as "
-            "tested in results about who is tested, and as untested everywhere else."
+            f"{lacking}: their results are still to come. These rows count as tested in results "
+            "about who is tested, and as untested everywhere else."
         )
         looked = looked & ~absent
     if looked.all():
@@ -400,9 +415,12 @@ def mention_strange_people(people: cells.Coded, column: str) -> None:
     """Say of people's numbers that a spreadsheet rounded them, or that one stands for many."""
     counts = people.counts()
     usual = 10 * np.median(counts) if len(counts) else np.inf
-    if counts.max(initial=0) >= max(50, 0.05 * len(people.codes), usual):
+    several = np.flatnonzero(counts > 1)
+    unknown = [i for i in several if people.values[i].casefold() in cells.NOT_A_NUMBER]
+    if unknown or counts.max(initial=0) >= max(50, 0.05 * len(people.codes), usual):
+        most = max(unknown or several, key=lambda i: counts[i])
         notice(
-            f"Column {column!r} is {people.values[int(counts.argmax())]!r} in {counts.max():,} of "
+            f"Column {column!r} is {people.values[most]!r} in {counts[most]:,} of "
             f"{len(people.codes):,} rows, which count as one person. If this value means that the "
             "person is unknown, give each of these rows a new identifier."
         )

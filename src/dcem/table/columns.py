@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -28,26 +29,31 @@ SMALL_TABLE = 1000  # in a smaller one, a column must be constant to count as su
 COUNTED = 100  # so many integers from 0 or 1 on, without a gap, count the rows
 DISTINCT = 0.5  # text with more distinct values than this share of its rows names single rows
 CODE_NAME = re.compile(
-    r"(?i:(^|[_\W])(id|code|codes|cd|type|zip|postcode))$|(?<=[a-z])(Id|ID|Code)$"
+    r"(?i:(^|[_\W])(id|code|codes|cd|type|zip|postcode|plz|icd\d*|snomed|drg|fips))$|(?<=[a-z])(Id|ID|Code)$"
 )
 ID_NAME = re.compile(r"(^|[_\W])(id|nbr|no|number|key|mrn|uuid|guid)$|(?<=[a-z])(Id|ID|Nr)$", re.I)
+NUMBER = r"(\d{1,3}(['’.\s]\d{3})+|\d{1,3}(,\d{2,3})*,\d{3}|\d+)([.,]\d+)?"
 IN_TEXT = {  # what nearly all values are like -> what to say of them
     re.compile(
-        r"[<>]?=?\s*[-+]?\d+([.,]\d+)?(\s*[^\W\d][^\d\s]{1,11}|\s*°\w|\s\w)|[A-Z]{3}\s*[\d.,]+"
-    ): ("text because of its unit: {!r} without it would be a number"),
-    re.compile(r"[(~≈]?[-+]?(\d+[.,]\d+|\d{1,3}(['’\s]\d{3})+([.,]\d+)?|\d+)\)?[-*†]?"): (
+        rf"[<>]?=?\s*[-+]?{NUMBER}(\s*[^\W\d][^\d\s]{{1,11}}|\s*°\w|\s\w)|[A-Z][a-z]\.\s*{NUMBER}"
+        rf"|[A-Z]{{3}}\s*{NUMBER}|[$€£]?{NUMBER}[kKM]|[HL]\s?\d+[.,]\d+"
+        r"|\d+ days?,? \d\d?:\d\d(:\d\d)?"
+    ): "text because of its unit ({!r}): in one unit and without it, it would be a number",
+    re.compile(rf"['(~≈]?([-+]\s?)?[$€£]?{NUMBER}\)?\s*[-*†%€]?"): (
         "text because of its spelling: {!r} written like 1234.5 would be a number"
     ),
-    re.compile(r"\d+ ?/ ?\d+"): (
+    re.compile(r"\d+ ?[/+'’y] ?\d+ ?(\"|''|”|m)?"): (
         "two numbers per cell, such as {!r}: in separate columns each would be a number"
     ),
 }
+CURRENCIES = frozenset("$€£¥")
 LETTER = re.compile(r"\d+([.,]\d+)?[^\W\d_]")  # "8m", the age of a baby among years; or a code
 HIDDEN = "would be a number"
 MENDABLE = (HIDDEN, dates.DATED)  # what notes say of a column that is one but for its spelling
 FEW_WORDS = 0.05  # of the values of a column of numbers may be words, which count as missing
 FEW_ODD = 3  # words that may keep a column from being one of numbers
 MOST_CODES = 50  # distinct integers that a column named like a code may have to be one
+EXACT = 2**53  # larger integers are not all different as floats
 FEW_CODES = 12  # distinct integers that may be codes whatever the column is called
 
 
@@ -118,20 +124,20 @@ def guess_kind(
         return Guess("unknown", 0.0, 0, None, f"{column.type} values cannot be read")
     if values.is_date(column):
         clock = dates.TIMES[1] if pa.types.is_time(column.type) else None
-        return _guess_date(name, dates.days(column, None, missing), clock, "")
+        days = dates.days(column, None, missing)
+        return _guess_date(name, days, clock, "", lambda row: values.spell(column[row].as_py()))
     if not (is_category or keep) and (free := _free_text(column, missing)) is not None:
         return free
     if not is_category:
-        plain = (
-            values.numbers_and_unread(column, missing)
-            if values.is_number(column)
-            else values.plain_numbers(column, missing)
-        )
-        if plain is not None:
+        is_number = values.is_number(column)
+        read = values.numbers_and_unread if is_number else values.plain_numbers
+        if (plain := read(column, missing)) is not None:
             whole = lambda: values.coded(column, missing)  # noqa: E731
+            if _may_be_inexact(column, *plain) and _are_long(text := whole()):
+                return _guess_long(name, text, keep, person)
             beyond = f"numbers beyond {values.LARGEST_VALUE:g} count as missing" if plain[1] else ""
-            notes = (beyond, _may_part_thousands(column), _hidden(column, plain[0], anywhere))
-            note = "; ".join(filter(None, notes))
+            hidden = _hidden(column, plain[0], anywhere)
+            note = _notes(beyond, _may_part_thousands(column), hidden)
             return _guess_number(name, plain[0], keep, whole, person, note)
     text = values.coded(column, missing)
     if is_category:
@@ -140,6 +146,8 @@ def guess_kind(
         return _guess_category(name, text, keep, person)
     counts = text.counts()
     found = _number_in_text(text, counts)
+    if found is not None and _are_long(text):
+        return _guess_long(name, text, keep, person)
     if found is not None:
         numbers = text.take(found[0], np.nan)
         return _guess_number(name, numbers, keep, lambda: text, person, found[1])
@@ -150,11 +158,12 @@ def guess_kind(
         return _constant(n, absent, counts, text.values) or yes_no
     known = dates.date_format(text.values)
     if known is not None:
-        lost = _lost(dates.unread_values(text.values, known))
-        note = "; ".join(filter(None, [dates.reading_note(text.values, known), lost]))
-        return _guess_date(name, dates.days_of(text, known)[0], known, note)
+        return _guess_dates(name, text, dates.in_century(text.values, known, normalised(name)))
     guess = _guess_category(name, text, keep, person)
     other = dates.zones_note(text.values) or dates.forms_note(text.values)
+    if not other and all(value.isdecimal() for value in text.values):
+        digits = dates.disguise_note(np.array(text.values, float))
+        other = f"{digits}: with marks between the parts they {dates.DATED}" if digits else ""
     return replace(guess, note=other) if other else guess
 
 
@@ -164,8 +173,7 @@ def _free_text(column: pa.ChunkedArray, missing: Collection[str]) -> Guess | Non
     Coding a million long texts would hold several copies of them in memory, to leave them out.
     """
     few = column.take(np.arange(0, len(column), max(1, len(column) // (20 * SAMPLE))))
-    plain = values.is_text(column) and not pa.types.is_dictionary(column.type)
-    if not plain or len(few) <= 10 * SAMPLE:
+    if not values.is_plain_text(column) or len(few) <= 10 * SAMPLE:
         return None
     given = [text for text in few.to_pylist() if text]
     seen = list(dict.fromkeys(given))
@@ -203,28 +211,29 @@ def _number_in_text(text: values.Coded, counts: np.ndarray) -> tuple[np.ndarray,
     if any(values.CODE.match(value) for value in text.values):
         return None
     numbers = values.limits_parsed(text.values)
-    bad = [v for v, number in zip(text.values, numbers, strict=True) if np.isnan(number)]
+    bad = [*compress(text.values, np.isnan(numbers))]
     words = {v for v in bad if v.casefold() not in values.NOT_A_NUMBER}
     if len(bad) == len(text.values) or any(c.isdigit() for word in words for c in word):
         return None
-    shares = {v.endswith("%") for v in text.values if v not in bad}
-    if len(shares) > 1:  # is 0.45 the same as 45 %? Nobody knows
-        return None
+    shares = {value.endswith("%") for value in compress(text.values, np.abs(numbers) > 0)}
+    if len(shares) > 1 or len(CURRENCIES.intersection("".join(text.values))) > 1:
+        return None  # is 0.45 the same as 45 %? Nobody knows
     in_words = [v in words for v in text.values]
-    in_limits = [values.LIMIT.match(v) is not None for v in text.values]
+    in_limits = [values.LIMIT.search(v) is not None for v in text.values]
     said = counts[[v.casefold() not in values.NOT_A_NUMBER for v in text.values]].sum()
     if counts[in_words].sum() > FEW_WORDS * said or counts[in_limits].sum() > 0.5 * said:
         return None
-    notes = []
-    if bad:
-        notes.append(_lost(bad))
+    limit, grouped = "", ""
     if any(in_limits):
-        notes.append(f"{text.values[in_limits.index(True)]!r} is read as its limit")
+        limit = f"{text.values[in_limits.index(True)]!r} is read as its limit"
     marks = (values.THOUSANDS.match, values.SPACED.match, values.UNIT.search)
-    if grouped := next((v for v in text.values if any(mark(v) for mark in marks)), None):
-        read = values.spell(float(values.limits_parsed([grouped])[0]))
-        notes.append(f"{grouped!r} is read as {read}")
-    return numbers, "; ".join(notes)
+    if first := next((v for v in text.values if any(mark(v) for mark in marks)), None):
+        grouped = f"{first!r} is read as {values.spell(values.limits_parsed([first])[0])}"
+    return numbers, _notes(_lost(bad), limit, grouped)
+
+
+def _notes(*notes: str) -> str:
+    return "; ".join(filter(None, notes))
 
 
 def _lost(found: Sequence[str]) -> str:
@@ -239,7 +248,7 @@ def _may_part_thousands(column: pa.ChunkedArray) -> str:
     It may where all numbers with a point have three digits after it, at most three before it, and
     other numbers have none: as decimals, `1.200` would be `1.2` there, or `850` be `850.000`.
     """
-    if not values.is_text(column) or pa.types.is_dictionary(column.type):
+    if not values.is_plain_text(column):
         return ""
     pointed = column.filter(pc.match_substring(column, "."))
     if not 0 < len(pointed) < len(column) - pc.sum(pc.equal(column, "")).as_py():
@@ -272,6 +281,25 @@ def _guess_codes(name: str, text: values.Coded, person: np.ndarray | None) -> Gu
     return replace(as_category, encoding=replace(as_category.encoding, from_numbers=True))
 
 
+def _may_be_inexact(column: pa.ChunkedArray, numbers: np.ndarray, beyond: int) -> bool:
+    """Whether some numbers that were not stored as floats have more digits than a float."""
+    largest = np.fmax.reduce(np.abs(numbers), initial=0)
+    return not pa.types.is_floating(column.type) and bool(beyond or largest > EXACT)
+
+
+def _are_long(text: values.Coded) -> bool:
+    """Whether most values are integers of so many digits that floats do not tell them apart."""
+    digits = [value.lstrip("-") for value in text.values]
+    largest = len(str(EXACT)), str(EXACT)
+    return sum(d.isdecimal() and (len(d), d) > largest for d in digits) > 0.5 * len(digits)
+
+
+def _guess_long(name: str, text: values.Coded, keep: bool, person: np.ndarray | None) -> Guess:
+    """Long integers, which are names whatever the column is called."""
+    found = _guess_category(name, text, keep, person)
+    return found if found.encoding is None else replace(found, note=LONG)
+
+
 def _guess_number(
     name: str,
     numbers: np.ndarray,
@@ -288,25 +316,24 @@ def _guess_number(
     if (constant := _constant(n, int(absent.sum()), counts, found)) is not None:
         return constant
     whole = bool((present == np.floor(present)).all())
-    if whole and dates.are_compact(found):
-        read = dates.days_of(text(), dates.COMPACT)[0]
-        return _guess_date(name, read, dates.COMPACT, "read as dates, YYYYMMDD")
+    if whole and (known := dates.compact_format(found)):
+        return _guess_dates(name, text(), known)
     if len(found) == 1:  # the one value tells nothing, that it is missing may
         level = values.Coded(np.where(absent, -1, 0), (values.spell(float(found[0])),))
         one = _guess_codes(name, level, person)
-        return replace(one, note="; ".join(filter(None, [note, one.note])))
+        return replace(one, note=_notes(note, one.note))
     if whole and not keep and _names_rows(name, n, len(present), found):
         return Guess("identifier", share, len(found), None, _IDENTIFIER)
     if whole and 2 < len(found) <= MOST_CODES and CODE_NAME.search(name):
-        codes_guess = _guess_codes(name, text(), person)
-        note = "; ".join(filter(None, [codes_guess.note, "read as codes because of its name"]))
-        return replace(codes_guess, note=note)
+        as_codes = _guess_codes(name, text(), person)
+        return replace(as_codes, note=_notes(as_codes.note, "read as codes because of the name"))
     clock = dates.disguise_note(found) if whole else ""
+    clock = f"{clock}: read as numbers, whose differences are not durations" if clock else ""
     clock = clock or dates.day_numbers_note(normalised(name), found)
     named = len(found) > MOST_CODES and bool(CODE_NAME.search(name) or ID_NAME.search(name))
     said = LIKE_CODES * (whole and (named or _few_codes(name, found, counts)))
     odd = values.apart(name, found, counts) or values.in_two_units(found, counts)
-    note = "; ".join(filter(None, [note, said, clock, odd]))
+    note = _notes(note, said, clock, odd)
     return Guess("number", share, len(found), Encoding(name, "number"), note)
 
 
@@ -321,6 +348,7 @@ def _few_codes(name: str, found: np.ndarray, counts: np.ndarray) -> bool:
     return not (found.min() == 0 and falling)
 
 
+LONG = "numbers of more than 15 digits are read as codes"
 AS_OTHER = "as (other)"  # one level for all of them
 LIKE_CODES = "read as a quantity: use `category` if these are codes"
 _IDENTIFIER = "looks like an identifier; list it under `include` to keep it"
@@ -347,7 +375,18 @@ def _constant(n: int, absent: int, counts: np.ndarray, found: Any) -> Guess | No
     return Guess("constant", absent / n if n else 0.0, len(found), None, note)
 
 
-def _guess_date(name: str, days: np.ndarray, known: str | None, note: str) -> Guess:
+def _guess_dates(name: str, text: values.Coded, known: str) -> Guess:
+    """Dates that are written in a format."""
+    lost = _lost(dates.unread_values(text.values, known))
+    note = _notes(dates.reading_note(text.values, known), lost)
+    days = dates.days_of(text, known)[0]
+    return _guess_date(name, days, known, note, lambda row: text.values[text.codes[row]])
+
+
+def _guess_date(
+    name: str, days: np.ndarray, known: str | None, note: str, written: Callable[[int], str]
+) -> Guess:
+    """Days [n], or hours of the day, as a feature; `written` is how a row has them."""
     absent = np.isnan(days)
     distinct = len(pd.unique(days[~absent]))
     share = float(absent.mean()) if len(days) else 0.0
@@ -355,6 +394,9 @@ def _guess_date(name: str, days: np.ndarray, known: str | None, note: str) -> Gu
     if distinct <= 1:
         note = "missing in every row" if distinct == 0 else f"the same {kind} wherever given"
         return Guess("constant", share, distinct, None, note)
+    if kind == "date" and (marks := dates.marks_apart(days[~absent])):
+        odd = values.far_off(name, [written(int(np.argmax(days == mark))) for mark in marks])
+        note = _notes(note, odd)
     return Guess(kind, share, distinct, Encoding(name, kind, date_format=known), note)
 
 
@@ -383,29 +425,39 @@ def _guess_category(name: str, text: values.Coded, keep: bool, person: np.ndarra
         other=_how_many(rest[text.codes], person) >= THRESHOLD,
         missing=_how_many(text.codes < 0, person) >= THRESHOLD,
     )
-    notes = [unit] if unit else []
     if not levels:
-        who = "rows" if person is None else "people"
-        enough = int(max(THRESHOLD, RARE * n)) if person is None else THRESHOLD
-        return Guess(
-            "category", share, distinct, None, unit or f"no level has at least {enough} {who}"
+        enough = (
+            f"{int(max(THRESHOLD, RARE * n))} rows" if person is None else f"{THRESHOLD} people"
         )
+        note = unit or f"no level has at least {enough}"
+        return Guess("category", share, distinct, None, note)
     if len(levels) == 1 and not encoding.other and not encoding.missing:
         return Guess("constant", share, distinct, None, f"{levels[0]!r} in nearly all rows")
+    notes = [unit]
+    if distinct <= MOST_CODES and (alike := values.alike(text.values)):
+        notes.append(f"{quoted(alike, FEW_ODD)} differ only in case or blanks: are they one level?")
     if distinct > len(levels):
         notes.append(f"{counted(distinct - len(levels), 'rare value')} {AS_OTHER}")
-    if doubtful := [v for v in text.values if v.casefold() in values.NOT_A_NUMBER - {"-", "."}]:
+    if doubtful := [v for v in text.values if v.casefold() in values.NULLS - {"-", "."}]:
         notes.append(f"{doubtful[0]!r} is a level; if it means missing, list it under `missing`")
-    return Guess("category", share, distinct, encoding, "; ".join(notes))
+    return Guess("category", share, distinct, encoding, _notes(*notes))
 
 
 def _numbers_in_text(found: Sequence[str]) -> str:
     """What to say of `8.7 mmol/L`, `120/80` and the like, if nearly all are such; else nothing.
 
-    Also of a few words that keep a column of numbers from being one.
+    Also of what keeps a column of numbers from being one: a few words, several units, many limits.
     """
     first = found[: 10 * SAMPLE] if len(found) > MOST_LEVELS else ()
-    odd = [v for v, number in zip(first, values.parsed(first), strict=True) if np.isnan(number)]
+    if first and np.isfinite(values.limits_parsed(first)).mean() >= 0.9:
+        if len(signs := CURRENCIES.intersection("".join(first))) > 1:
+            several = ", ".join(sorted(signs))
+            return f"text because of several currencies ({several}): in one of them it {HIDDEN}"
+        shares = [value for value in first if value.endswith("%")]
+        if 0 < len(shares) < len(first):
+            some = f"some values have a percent sign ({shares[0]!r})"
+            return f"text because {some}: if all or none had one, it {HIDDEN}"
+    odd = [*compress(first, np.isnan(values.parsed(first)))]
     for shape, said in IN_TEXT.items():
         such = [value for value in odd if shape.fullmatch(value)]
         if such and len(odd) - len(such) <= 0.1 * len(first):
@@ -413,13 +465,14 @@ def _numbers_in_text(found: Sequence[str]) -> str:
     if odd and len(odd) < 0.5 * len(first) and all(map(LETTER.fullmatch, odd)):
         shown = quoted(odd, FEW_ODD)
         return f"text because of {shown}: in one unit and without the letter it {HIDDEN}"
-    if len(found) > MOST_CODES and len(odd) <= 0.1 * len(first):
-        odd = [
-            v
-            for v, number in zip(found, values.limits_parsed(found), strict=True)
-            if np.isnan(number)
-        ]
-        if 0 < len(odd) <= FEW_ODD:
+    if first and len(odd) <= 0.1 * len(first):
+        odd = [*compress(found, np.isnan(values.limits_parsed(found)))]
+        limits = [v for v in first if values.LIMIT.search(v)]
+        if limits and all(word.casefold() in values.NOT_A_NUMBER for word in odd):
+            most = f"most rows are limits ({limits[0]!r})"
+            return f"text because {most}: without the sign it {HIDDEN}"
+        may_be_codes = len(found) <= MOST_CODES and any(c.isdigit() for word in odd for c in word)
+        if 0 < len(odd) <= FEW_ODD and not may_be_codes:
             return f"text because of {quoted(odd)}: with that listed under `missing`, it {HIDDEN}"
     return ""
 
@@ -430,6 +483,8 @@ def word_among_numbers(text: values.Coded) -> str | None:
     if found.sum() != 1 or len(text.values) <= MOST_CODES:
         return None
     word, counts = text.values[int(found.argmax())], text.counts()
+    if word.casefold() in values.NOT_A_NUMBER:  # which is missing here without being listed
+        return None
     often = counts[found][0] > FEW_WORDS * counts.sum()
     return word if often and not any(letter.isdigit() for letter in word) else None
 

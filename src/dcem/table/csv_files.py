@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import io
 import itertools
 import re
@@ -33,12 +32,15 @@ from dcem.text import counted
 
 DELIMITERS = ",;\t|"
 NAMED = re.compile(r"\s*sep=([,;\t|])\s*?\n", re.I)  # a first line that Excel understands
+PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+SUFFIXES = tuple(kind + packed for kind in (".csv", ".tsv", ".txt") for packed in ("", *PACKED))
 SIGNATURES = {b"PK": ".xlsx", b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz"}
+NOT_IN_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
 SAMPLE_ROWS = 100
 SAMPLE_TEXT = 1 << 20
 BLOCK = 8 << 20  # bytes of text at a time
 # What may stand around a number: "< 0,6", "-3,5", "€ 12,50", "12,5 %".
-BEFORE, AFTER = r"\s*(?:[<>]=?\s*)?[-+−$€£¥]?\s*", r"\s*[%€]?\s*"
+BEFORE, AFTER = r"\s*(?:[<>≤≥]=?\s*)?[-+−$€£¥]?\s*", r"\s*[%€+]?\s*"
 DIGITS = r"(?:\d{1,3}(?:[ \x{A0}\x{202F}'’]\d{3})+|\d+)"  # "1234", "1 234", as Arrow reads patterns
 DECIMAL_COMMA = rf"^({BEFORE}{DIGITS}),(\d+{AFTER})$"
 POINTS = rf"^{BEFORE}[1-9]\d{{0,2}}(\.\d{{3}})+,\d+{AFTER}$"  # of thousands
@@ -47,48 +49,29 @@ WHOLE_POINTS = POINTS.replace(r",\d+", r"(,\d+)?")
 
 @dataclass(frozen=True)
 class Layout:
-    """The layout of one file.
-
-    Attributes
-    ----------
-    encoding, delimiter
-        Of the text.
-    skip
-        Lines before the first row of data.
-    fields
-        A name for every column of the rows, those without one in the header included.
-    header
-        The names of the columns of the table, some of them perhaps several times.
-    must_be_empty
-        Fields after the last delimiter of every row; nothing may stand there.
-    has_rows
-        Whether anything follows the header.
-    has_long_cells
-        Whether a quoted cell seems to go on over the end of a line.
-    has_decimal_commas
-        Whether `3,5` is three and a half.
-    has_thousands_points
-        Whether `1.234` is a thousand or more: numbers are seen with decimal commas, none with
-        points.
-    notes
-        What a person should know.
-    """
+    """The layout of one file."""
 
     encoding: str
     delimiter: str
-    skip: int
-    fields: tuple[str, ...]
-    header: tuple[str, ...]
-    must_be_empty: tuple[str, ...]
-    has_rows: bool
-    has_long_cells: bool
-    has_decimal_commas: bool
-    has_thousands_points: bool
-    notes: tuple[str, ...]
+    skip: int  # lines before the first row of data
+    fields: tuple[str, ...]  # a name for every column of the rows, also without one in the header
+    header: tuple[str, ...]  # names of the table's columns, some of them perhaps several times
+    must_be_empty: tuple[str, ...]  # fields after the last delimiter of every row
+    has_rows: bool  # below the header
+    has_long_cells: bool  # a quoted cell seems to go on over the end of a line
+    has_decimal_commas: bool  # `3,5` is three and a half
+    has_thousands_points: bool  # `1.234` is a thousand or more: only commas are seen as decimal
+    notes: tuple[str, ...]  # what a person should know
+
+
+def _layout(path: Path) -> Layout:
+    """How a file is laid out; it is looked at once for as long as it does not change."""
+    about = path.stat()
+    return _layout_of(path, about.st_mtime_ns, about.st_size)
 
 
 @lru_cache(maxsize=16)
-def _layout(path: Path, changed: int, size: int) -> Layout:
+def _layout_of(path: Path, changed: int, size: int) -> Layout:
     encoding, has_long_cells = _scan(path)
     notes = []
     if encoding != "utf8" and not encoding.startswith("utf-16"):
@@ -104,7 +87,7 @@ def _layout(path: Path, changed: int, size: int) -> Layout:
     lines = lines[named.end() :] if named else lines
     start += bool(named)
     delimiter = named[1] if named else _delimiter(lines)
-    header, *rows = _records(lines, delimiter)
+    header, *rows = _first_records(lines, delimiter)
     if len(header) == 1:
         notes.append(
             f"{path.name} has only one column, {header[0]!r}. Columns must be separated by commas, "
@@ -113,13 +96,13 @@ def _layout(path: Path, changed: int, size: int) -> Layout:
     if _is_padded(header):
         header = [name.strip() for name in header]
     names = unique_names(header)
-    fields, empty = list(names), []
+    fields, empty = names, []
     if rows and all(len(row) == len(header) + 1 for row in rows):
         if all(row[-1].strip() == "" for row in rows):
-            fields.append(_free("(after the last)", names))
+            fields = unique_names([*names, "(after the last)"])
             empty = fields[-1:]
         elif _name_rows([row[0].strip() for row in rows]):
-            fields.insert(0, _free("(row names)", names))
+            fields = [unique_names([*names, "(row names)"])[-1], *names]
             notes.append(
                 f"The rows of {path.name} have one field more than the header. The first field is "
                 "taken as a row name and left out."
@@ -156,10 +139,6 @@ def _has_decimals(rows: Sequence[Sequence[str]], mark: str) -> bool:
     return any(written.fullmatch(cell.strip()) for row in rows for cell in row)
 
 
-def _free(name: str, taken: Sequence[str]) -> str:
-    return unique_names([*taken, name])[-1]
-
-
 def _name_rows(first: list[str]) -> bool:
     """Whether the first fields of all rows look like names or numbers of the rows."""
     if all(field.isdecimal() for field in first):
@@ -167,58 +146,42 @@ def _name_rows(first: list[str]) -> bool:
     return len(set(first)) == len(first) and not any(field.isdecimal() for field in first)
 
 
-def _is_packed(path: Path) -> bool:
-    return path.name.lower().endswith(".gz")
+def is_csv(path: Path) -> bool:
+    """Whether the name is that of a text table, packed or not."""
+    return path.name.lower().endswith(SUFFIXES) and not path.is_dir()
 
 
 def _opened(path: Path) -> Any:
-    return gzip.open(path, "rb") if _is_packed(path) else path.open("rb")
+    return pa.input_stream(path, compression=PACKED.get(path.suffix.lower()))
 
 
 def _scan(path: Path) -> tuple[str, bool]:
     """The encoding, and whether some line holds an odd number of quotes, in one pass."""
-    decoder: Any = codecs.getincrementaldecoder("utf-8")()
-    encoding, odd = "utf8", False
     with _opened(path) as file:
         start = file.read(4)
-        if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            return "utf-16", True
-        if len(start) == 4 and {start[1], start[3]} == {0} and start[0] and start[2]:
-            return "utf-16-le", True  # without a mark, as SQL Server writes it
-        file.seek(0)
-        rest = b""
-        while block := file.read(BLOCK):
+    if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return "utf-16", True
+    if len(start) == 4 and start.count(0) == 2:  # without a mark, as SQL Server writes it
+        for encoding, ends in (("utf-16-le", start[1::2]), ("utf-16-be", start[::2])):
+            if not any(ends):
+                return encoding, True
+    decoder: Any = codecs.getincrementaldecoder("utf-8")()
+    is_utf8, is_cp1252, odd, rest, block = True, True, False, b"", b"start"
+    with _opened(path) as file:
+        while block:
+            block = file.read(BLOCK)
             if b"\0" in block:
                 kind = next((k for mark, k in SIGNATURES.items() if start.startswith(mark)), "")
                 hint = f" It seems to be a {kind} file: give it that ending." if kind else ""
                 raise InputError(f"The file contains NUL bytes, so it is not a text table.{hint}")
-            if encoding == "utf8":
-                try:
-                    decoder.decode(block)
-                except UnicodeDecodeError:
-                    encoding = "cp1252"
-            whole, _, rest = (rest + block).rpartition(b"\n")
-            odd = odd or _has_odd_line(whole)
-        odd = odd or _has_odd_line(rest)
-        if encoding == "utf8":
             try:
-                decoder.decode(b"", True)
+                is_utf8 and decoder.decode(block, final=not block)
             except UnicodeDecodeError:
-                encoding = "cp1252"
-    if encoding == "cp1252" and not _decodes(path, encoding):
-        encoding = "latin-1"
-    return encoding, odd
-
-
-def _decodes(path: Path, encoding: str) -> bool:
-    decoder = codecs.getincrementaldecoder(encoding)()
-    with _opened(path) as file:
-        try:
-            while block := file.read(BLOCK):
-                decoder.decode(block)
-        except UnicodeDecodeError:
-            return False
-    return True
+                is_utf8 = False
+            is_cp1252 = is_cp1252 and not NOT_IN_CP1252.search(block)
+            whole, _, rest = (rest + block).rpartition(b"\n") if block else (rest, b"", b"")
+            odd = odd or _has_odd_line(whole)
+    return "utf8" if is_utf8 else "cp1252" if is_cp1252 else "latin-1", odd
 
 
 def _has_odd_line(text: bytes) -> bool:
@@ -242,22 +205,14 @@ def _sample(path: Path, encoding: str) -> str:
     return text.rpartition("\n")[0] if more and text.count("\n") > 1 else text
 
 
-def _records(text: str, delimiter: str) -> list[list[str]]:
+def _first_records(text: str, delimiter: str) -> list[list[str]]:
     """The first rows, header included; blank lines are none."""
     longest = csv.field_size_limit(sys.maxsize)  # a name may be longer than what csv expects
     try:
-        return list(_first(csv.reader(io.StringIO(text), delimiter=delimiter), SAMPLE_ROWS + 1))
+        rows = csv.reader(io.StringIO(text), delimiter=delimiter)
+        return [*itertools.islice(filter(None, rows), SAMPLE_ROWS + 1)]
     finally:
         csv.field_size_limit(longest)
-
-
-def _first(rows: Iterator[list[str]], most: int) -> Iterator[list[str]]:
-    for row in rows:
-        if row:
-            yield row
-            most -= 1
-        if not most:
-            return
 
 
 def _delimiter(text: str) -> str:
@@ -267,7 +222,7 @@ def _delimiter(text: str) -> str:
     """
     best, most = "", 1
     for mark in DELIMITERS:
-        header, *rows = _records(text, mark)
+        header, *rows = _first_records(text, mark)
         widths = {len(row) for row in rows} or {len(header)}
         fits = len(widths) == 1 and widths <= {len(header), len(header) + 1}
         if fits and len(header) > most:
@@ -279,9 +234,8 @@ def _delimiter(text: str) -> str:
 
 
 def stored_csv(path: Path) -> Stored:
-    """What is in a CSV file; its layout is looked at once for as long as it does not change."""
-    about = path.stat()
-    layout = _layout(path, about.st_mtime_ns, about.st_size)
+    """What is in a CSV file."""
+    layout = _layout(path)
 
     def batches(columns: list[str] | None, *_: object) -> Iterator[pa.RecordBatch]:
         wanted = unique_names(layout.header) if columns is None else columns
@@ -298,7 +252,7 @@ def _rows(path: Path, layout: Layout, columns: list[str]) -> Iterator[pa.RecordB
 
     def opened(*, use_threads: bool) -> Iterator[pa.RecordBatch]:
         yield from arrow.open_csv(
-            pa.input_stream(path, compression="gzip" if _is_packed(path) else None),
+            _opened(path),
             read_options=arrow.ReadOptions(
                 use_threads=use_threads,
                 block_size=BLOCK,
@@ -365,7 +319,7 @@ def _with_decimal_points(batch: pa.RecordBatch, layout: Layout) -> pa.RecordBatc
     return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
 
 
-def parse_failure(message: str) -> str:
+def parse_failure(path: Path, message: str) -> str:
     """What Arrow says of a CSV, without the line that it quotes."""
     found = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message)
     if found is None:
@@ -373,7 +327,11 @@ def parse_failure(message: str) -> str:
     row, expected, got = (int(number or 0) for number in found.groups())
     where = f"row {row:,} (the header is row 1)" if row else "a row"
     if got < expected:
-        hint = "The file may be truncated. Remove lines below the table, such as a row count."
+        hint = "The file may be truncated. " + (
+            "Otherwise look for an unclosed quotation mark, there or above."
+            if _layout(path).has_long_cells
+            else "Remove lines below the table, such as a row count."
+        )
     elif expected == 1:
         hint = "Remove lines above the header, such as a title."
     else:

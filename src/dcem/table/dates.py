@@ -13,52 +13,76 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import cache
+from itertools import compress
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dcem.table.values import NOT_A_NUMBER, Coded, coded, is_date, unread, whole
+from dcem.table.values import NOT_A_NUMBER, NULLS, Coded, coded, is_date, unread, whole
 
 # Where two of one shape fit equally well, the earlier is taken.
 DATES = (
     *("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y"),
     *("%m-%d-%Y", "%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%d-%m-%y", "%m-%d-%y"),
-    *("%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %B %Y", "%d%b%Y", "%b %d, %Y", "%B %d, %Y"),
-    *("%b %d %Y", "%B %d %Y"),
-    *("%d. %B %Y", "%d. %b %Y", "%d. %b. %Y", "%d de %B de %Y", "%G-W%V-%u"),
+    *("%y-%m-%d", "%y/%m/%d"),
+    *("%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d%b%Y", "%b %d, %Y", "%b %d %Y", "%d. %b %Y"),
+    *("%d de %b de %Y", "%G-W%V-%u"),
 )
 # Weeks of ISO 8601 and quarters (%q) are the day they begin with.
 WEEKS = ("%G-W%V", "%GW%V")
 QUARTERS = ("%YQ%q", "%Y-Q%q", "%Y Q%q", "Q%q %Y", "Q%q/%Y", "Q%q-%Y")
-MONTHS_ALONE = ("%m/%Y", "%b %Y", "%B %Y")
-MONTHS = "January February March April May June July August September October November December"
-# What they are called in other languages; and short, where that is not as in English.
+MONTHS_ALONE = ("%m/%Y", "%b %Y", "%b-%Y", "%b-%y")
+MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec"
+# What months are called, in full and short.
 _IN_ENGLISH = {
     name: english
     for names in (
+        MONTHS.casefold(),
+        "january february march april may june july august september october november december",
         "januar februar märz april mai juni juli august september oktober november dezember",
         "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
         "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
     )
     for name, english in zip(names.split(), MONTHS.split(), strict=True)
-} | {"jänner": "January", "mär": "Mar", "mrz": "Mar", "okt": "Oct", "dez": "Dec"}
-TIMES = ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p")
-BETWEEN = (" ", ", ", "T", ":")  # a date and its time; the last as SAS does
+}
+_IN_ENGLISH |= {"jänner": "Jan", "mär": "Mar", "mrz": "Mar", "okt": "Oct", "dez": "Dec"}
+_IN_ENGLISH |= {"janv": "Jan", "févr": "Feb", "avr": "Apr", "juil": "Jul", "déc": "Dec"}
+_IN_ENGLISH |= {"ene": "Jan", "abr": "Apr", "ago": "Aug", "sept": "Sep", "dic": "Dec"}
+TIMES = (
+    *("%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%Hh%M"),
+    *("%I.%M.%S.%f %p", "%H.%M.%S.%f"),  # of Oracle and DB2, after a date
+)
+BETWEEN = (" ", ", ", "T", ":", "-")  # a date and its time; the last two as SAS and DB2 do
 ISO = "ISO8601"  # mixed precision, time zones
-COMPACT = "%Y%m%d"  # 20210403, which is a number as well
+COMPACT = {  # 20210403, which is a number as well
+    "%Y%m%d": "YYYYMMDD",
+    "%Y%m%d%H%M": "YYYYMMDDHHMM",
+    "%Y%m%d%H%M%S": "YYYYMMDDHHMMSS",
+}
 SHARE = 0.95  # of the values that must be dates
 SAMPLE = 200
 LONGEST = 60  # characters that a date may have
-_CLOCK = re.compile(r"\d{1,2}:\d\d(:\d\d(\.\d+)?)?( ?[AaPp][Mm])?")
+_CLOCK = re.compile(r"(\d{1,3})[:h]([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?(?: ?([AaPp])[Mm])?")
+PAST_MIDNIGHT = 30  # hours: 25:30 is half past one in the next morning
 _STARTS_ISO = re.compile(r"\d{4}-?\d\d")
 _ISO_CLOCK = re.compile(r"\d[T ]\d")  # between a date and its time of day
 _ZONE = re.compile(r":\d\d(?:\.\d+)?(?: ?[AaPp][Mm])? ?(?![AP]M$)([A-Z]{1,5})$")  # after a time
 _NAMED = re.compile(r"(.*) ([A-Z]{2,5})")  # a format whose dates end in the name of a zone
 UNIVERSAL = ("UTC", "GMT", "Z")
-_WORD = re.compile(r"[^\W\d_]{3,}")
+_WORD = re.compile(r"[^\W\d_]{3,}\.?")
 _QUARTER = re.compile(r"Q(\d+)", re.IGNORECASE)
+_PADDED = re.compile(r"\d\d[-/]\d\d[-/]\d\d\b")
+_PARTS = {"YYYY": "%Y", "YY": "%y", "MM": "%m", "DD": "%d"}
 _EXAMPLE = datetime(2021, 4, 3, 14, 5, 7)
+_OFFSET = re.compile(r":\d\d(?:\.\d+)? ?(Z|[+-]\d\d(?::?\d\d)?)$")  # after a time
+_CENTURY = re.compile(r"(.*) from (\d{4})")  # a format of two-digit years, and the first of them
+_BIRTH_NAME = re.compile(
+    r"(?:^|_)(?:dob|geb|born)(?:_|$)|birth|geburt|gebdat|naissance|nacimiento|nascita|nascimento"
+)
+AHEAD = 40  # years from now that a date may lie in: when a loan is to be repaid
+MOST_DAYS = 25  # of a month
+FEWEST_DAYS = 12  # different ones, before one may lie far from all others
 _DATE_NAME = re.compile(r"(?:^|_)(?:date|datum|fecha|dob)(?:_|$)")
 SECONDS_PER_DAY = 86_400.0
 
@@ -66,7 +90,9 @@ SECONDS_PER_DAY = 86_400.0
 def date_format(values: Sequence[str], like: str | None = None) -> str | None:
     """The format in which nearly all values are dates, or times of day; None if there is none.
 
-    Of two that fit equally well the one with day and month in the order of `like` is taken.
+    Of two that fit equally well the one with fewer years is taken, then the one with day and month
+    in the order of `like`. Two-digit years come first only before nearly all days of a month: the
+    last part of `15-04-05` may as well be the year.
     """
     given = [value for value in values if value.casefold() not in NOT_A_NUMBER]
     few = _some(given)
@@ -77,10 +103,16 @@ def date_format(values: Sequence[str], like: str | None = None) -> str | None:
         return _with_zone(given, zones.pop(), like) if len(zones) == 1 else None
     shape = Counter(map(_shape, few)).most_common(1)[0][0]
     likely = [one for one in _fitting(shape, few[0]) if _share_dated(few, one) >= SHARE - 0.05]
-    shares = {one: _share_dated(given, one) for one in likely}
     order = (like or "")[: len("%d/%m")]
-    best = max(shares, key=lambda one: (shares[one], one.startswith(order)), default=None)
-    if best is None or shares[best] < SHARE or (is_time(best) and not _are_times(given)):
+    shares: dict[str, tuple[float, int, bool]] = {}
+    for one in likely:
+        read, is_like = _dates(given, one), one.startswith(order)
+        if one.startswith("%y") and not (order and is_like) and read.dt.day.nunique() < MOST_DAYS:
+            continue
+        years = read.dt.year.nunique() if "%y" in one else 0
+        shares[one] = (float(read.notna().mean()), -years, is_like)
+    best = max(shares, key=lambda one: shares[one], default=None)
+    if best is None or shares[best][0] < SHARE or (is_time(best) and not _are_times(given)):
         return None
     return best
 
@@ -146,11 +178,11 @@ def forms_note(values: Sequence[str]) -> str:
         while known and left:
             shares = {one: _share_dated(left, one) for one in known}
             best = max(shares, key=lambda one: shares[one])
-            read = _dates(left, best).notna().tolist()
-            if not any(read):
+            read = _dates(left, best).notna()
+            if not read.any():
                 break
-            first.setdefault(best, left[read.index(True)])
-            left = [value for value, is_read in zip(left, read, strict=True) if not is_read]
+            first.setdefault(best, left[int(read.argmax())])
+            left = [*compress(left, ~read)]
         unread += len(left)
     if len(first) < 2 or unread > (1 - SHARE) * len(few):
         return ""
@@ -158,7 +190,50 @@ def forms_note(values: Sequence[str]) -> str:
     return f"dates in several formats, such as {written}: in one format they {DATED}"
 
 
-DATED = "would be read as dates"
+DATED = "would be read as such"
+AS_UTC = "are read as UTC"
+
+
+def in_century(values: Sequence[str], known: str, name: str) -> str:
+    """A format of two-digit years with the first of the hundred years in which they are read.
+
+    The hundred years are parted where the years leave the widest gap: 30 to 99 and 00 to 05 are
+    1930 to 2005. They end `AHEAD` of now at most, those of a birth (by the `name` of the column, in
+    lower case, its words joined by underscores) now.
+    """
+    if "%y" not in known:
+        return known
+    years = np.unique(_dates(values, known).dropna().dt.year % 100)
+    gaps = np.diff(years, append=years[0] + 100)
+    widest = int(gaps.argmax())
+    last = int(years[widest]) + (2000 if years[widest] < 69 else 1900)
+    latest = datetime.now().year + (0 if _BIRTH_NAME.search(name) else AHEAD)
+    last -= 100 * (last > latest)
+    return f"{known} from {last + (int(gaps[widest]) - 1) // 2 - 99}"
+
+
+def marks_apart(found: np.ndarray) -> list[float]:
+    """Days (of those found [n]) that are often written for an unknown one, apart from all others.
+
+    9999-12-31, 1900-01-01: the first or the last of a year, or a year in which hardly anybody
+    lives, at either end of the column. It must be far off the other days, or be found ten times as
+    often as any of them.
+    """
+    days, counts = np.unique(found, return_counts=True)
+    marks = []
+    for side in (-1, 0):
+        while len(days) >= FEWEST_DAYS:
+            end, inner = days[side], days[-2 if side else 1]
+            year, _, day = day_words(end).partition("-")
+            gap, spread = abs(end - inner), abs(inner - days[0 if side else -1])
+            often = counts[side] >= 0.01 * counts.sum()
+            most = often and counts[side] >= 10 * np.delete(counts, side).max()
+            likely = day in ("01-01", "12-31") or not 1900 < int(year) < 2099
+            if not (likely and (most or gap > (spread / 4 if often else spread))):
+                break
+            marks.append(float(end))
+            days, counts = np.delete(days, side), np.delete(counts, side)
+    return marks
 
 
 def is_time(known: str) -> bool:
@@ -183,30 +258,45 @@ def reading_note(values: Sequence[str], known: str) -> str:
     if (named := _NAMED.fullmatch(known)) and named[2] not in UNIVERSAL:
         said.append(f"times stay in {named[2]}, as written")
     if "%y" in known:
-        said.append("years 69 to 99 are read as 1969 to 1999")
+        years = _dates(values, known).dt.year
+        first, last = years.min(), years.max()
+        span = f"{first:.0f}" if first == last else f"{first:.0f} to {last:.0f}"
+        said.append(f"two-digit years are read as {span}")
+    if known == ISO:
+        clocks = [value for value in values if _ISO_CLOCK.search(value)]
+        offsets = [match[1] for value in clocks if (match := _OFFSET.search(value))]
+        if 0 < len(offsets) < len(clocks):
+            said.append(f"some times have an offset ({offsets[0]}), the others {AS_UTC}")
+    if known in COMPACT:
+        said.append(f"read as dates, {COMPACT[known]}")
     if is_time(known):
-        said.append("a time of day, in hours")
+        longest = _dates(values, known).max().timestamp() / 3600
+        said.append("a time of day, in hours" if longest < 24 else "in hours: 25:30 is 25.5")
     if known in (*WEEKS, *QUARTERS):
         said.append(f"a {'week' if known in WEEKS else 'quarter'} is read as its first day")
     return "; ".join(said)
 
 
 def unread_values(values: Sequence[str], known: str) -> list[str]:
-    """Values that are not dates of this format, nor words for a missing one."""
-    lost = _dates(values, known).isna()
-    return [
-        value
-        for value, is_lost in zip(values, lost, strict=True)
-        if is_lost and value.casefold() not in NOT_A_NUMBER
-    ]
+    """Values that are not dates of this format, nor what programs write for a missing one."""
+    lost = compress(values, _dates(values, known).isna())
+    return [value for value in lost if value.casefold() not in NULLS]
 
 
-def are_compact(found: np.ndarray) -> bool:
-    """Whether whole numbers are dates written as 20210403."""
-    if len(found) < 2 or found.min() < 19_000_000 or found.max() > 21_000_000:
-        return False
+def compact_format(found: np.ndarray) -> str | None:
+    """The format of whole numbers that are dates written as 20210403; 0 and 9999... are none."""
+    found = found[found != 0]
+    digits = len(f"{found.min():.0f}") if len(found) > 1 else 0
+    known = next((one for one, words in COMPACT.items() if len(words) == digits), None)
+    if known is None:
+        return None
+    years = found // 10 ** (digits - 4)
+    found, years = found[years != 9999], years[years != 9999]
+    if len(found) < 2 or years.min() < 1900 or years.max() > 2100:
+        return None
     written = pd.Series(found.astype(np.int64).astype(str))
-    return bool(pd.to_datetime(written, format=COMPACT, errors="coerce").notna().all())
+    all_dates = pd.to_datetime(written, format=known, errors="coerce").notna().all()
+    return known if all_dates else None
 
 
 def disguise_note(found: np.ndarray) -> str:
@@ -215,16 +305,23 @@ def disguise_note(found: np.ndarray) -> str:
     12312024 comes after 1012025 as a number and before it as a date; the distance from 0859 to
     0900 is one minute, not 41.
     """
+    months = len(found) >= FEWEST_DAYS and found.min() >= 190_001 and found.max() <= 210_012
+    if months and np.isin(found % 100, range(1, 13)).all():
+        return "looks like months written YYYYMM"
     if len(found) < 30 or found.min() < 0:
         return ""
     if found.max() < 2400 and found.max() >= 1300 and (found % 100 < 60).all():
-        return "looks like times written HHMM: read as numbers, whose differences are not durations"
-    written = pd.Series(found.astype(np.int64).astype(str)).str.zfill(8)
-    for shape, form in (("MMDDYYYY", "%m%d%Y"), ("DDMMYYYY", "%d%m%Y")):
-        read = pd.to_datetime(written, format=form, errors="coerce")
-        if read.notna().mean() > 0.95 and read.dt.year.between(1900, 2100).mean() > 0.95:
-            return f"looks like dates written {shape}: read as numbers, not in order of time"
-    return ""
+        return "looks like times written HHMM"
+    digits = len(f"{found.max():.0f}")
+    written = pd.Series(f"{number:0{digits}.0f}" for number in found)
+    years: dict[str, int] = {}
+    for shape in ("MMDDYYYY", "DDMMYYYY", "YYMMDD", "DDMMYY", "MMDDYY"):
+        if digits == len(shape) or digits == len("MDDYYYY") == len(shape) - 1:
+            form = re.sub(r"(.)\1+", lambda part: _PARTS[part[0]], shape)
+            read = pd.to_datetime(written.str.zfill(len(shape)), format=form, errors="coerce")
+            if read.dt.year.between(1900, 2100).mean() > 0.95:
+                years[shape] = read.dt.year.nunique()
+    return f"looks like dates written {min(years, key=lambda one: years[one])}" if years else ""
 
 
 def day_numbers_note(name: str, found: np.ndarray) -> str:
@@ -248,7 +345,8 @@ def end_of(written: str, like: str | None = None) -> float:
     known = date_format([written], like)
     if known is None or is_time(known):
         return np.nan
-    first = _day(written, known)
+    century = _CENTURY.fullmatch(like or "") if "%y" in known else None
+    first = _day(written, f"{known} from {century[2]}" if century else known)
     clock = _ISO_CLOCK.search(written) if known.startswith(ISO) else re.search("%[HI]", known)
     if clock or np.isnan(first):
         return first
@@ -305,19 +403,29 @@ def days_of(text: Coded, known: str) -> tuple[np.ndarray, int]:
     stamps = _dates(text.values, known).dt.as_unit("us")  # nanoseconds end in the year 2262
     found = stamps.astype("int64").to_numpy() / (1e6 * SECONDS_PER_DAY)
     found = np.where(stamps.isna(), np.nan, found)
-    if is_time(known):
-        found = 24 * (found - np.floor(found))
+    found = 24 * found if is_time(known) else found
     return text.take(found, np.nan), unread(text, found)
 
 
 def _dates(values: Sequence[str], known: str) -> pd.Series:
+    if century := _CENTURY.fullmatch(known):
+        found, first = _dates(values, century[1]), int(century[2])
+        years = found.dt.year
+        for is_off, by in ((years < first, 100), (years >= first + 100, -100)):
+            found = found.mask(is_off, found + pd.DateOffset(years=by))
+        return found
     if named := _NAMED.fullmatch(known):
         known, values = named[1], _without_zone(values, named[2])
-    if "%b" in known or "%B" in known:
+    if is_time(known):
+        return pd.Timestamp(0, tz="UTC") + pd.to_timedelta(pd.Series(map(_hours, values)), unit="h")
+    if "%b" in known or "%B" in known:  # the latter in models of earlier versions
+        known = known.replace("%B", "%b").replace("%b.", "%b")
         values = [_WORD.sub(_in_english, value) for value in values]
+    elif known.startswith("%y"):  # 10-1-1 may be anything
+        values = [value if _PADDED.match(value) else "" for value in values]
     elif known in WEEKS:
         known, values = f"{known}-%u", [f"{value}-1" for value in values]
-    elif known == COMPACT:
+    elif known in COMPACT:
         values = [whole(value) for value in values]
     elif known in QUARTERS:
         known, values = known.replace("%q", "%m"), [_QUARTER.sub(_month, one) for one in values]
@@ -326,7 +434,20 @@ def _dates(values: Sequence[str], known: str) -> pd.Series:
 
 
 def _in_english(word: re.Match[str]) -> str:
-    return _IN_ENGLISH.get(word[0].casefold(), word[0])
+    return _IN_ENGLISH.get(word[0].casefold().rstrip("."), word[0])
+
+
+def _hours(text: str) -> float:
+    """A time of day in hours, or a duration, which has seconds; NaN if it is neither."""
+    match = _CLOCK.fullmatch(text)
+    if match is None:
+        return np.nan
+    hour, half = int(match[1]), (match[4] or "").casefold()
+    if half:
+        hour = hour % 12 + 12 * (half == "p") if 0 < hour <= 12 else -1
+    elif match[3] is None and hour >= PAST_MIDNIGHT:
+        hour = -1
+    return np.nan if hour < 0 else hour + int(match[2]) / 60 + float(match[3] or 0) / 3600
 
 
 def _month(quarter: re.Match[str]) -> str:
@@ -340,14 +461,13 @@ def _share_dated(values: Sequence[str], known: str) -> float:
 
 def _are_times(values: Sequence[str]) -> bool:
     """Whether they are times of day, and not titres such as 1:20 and 1:40."""
-    hours = {value.partition(":")[0] for value in values}
-    written = sum(_CLOCK.fullmatch(value) is not None for value in values)
-    return len(hours) > 1 and written >= SHARE * len(values)
+    found = [match for value in values if (match := _CLOCK.fullmatch(value))]
+    return len({match[1] for match in found}) > 1 and len(found) >= SHARE * len(values)
 
 
 def _shape(text: str) -> str:
     """What is left of a date when digits and letters do not count: `9.9.9 9:9`."""
-    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", text))
+    return re.sub(r"[^\W\d_]+\.?", "a", re.sub(r"\d+", "9", text))
 
 
 @cache

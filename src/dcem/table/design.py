@@ -56,6 +56,19 @@ def probabilities(
     return found[row]
 
 
+def still_waiting(path: Path, table: pa.Table, roles: Roles) -> np.ndarray:
+    """Rows `[n]` that are not on the list because a test was done, and still have no result."""
+    text = outcome.coded(table, roles.label, roles)
+    given = {value.strip() for value in roles.untested_value}
+    says = [value in given and value.casefold() in outcome.PENDING for value in text.values]
+    waits = text.take(np.array(says, dtype=bool), False)
+    if waits.any():
+        waits[_places(table, reading.read_whole(path), roles, path)] = False
+    if rows := int(waits.sum()):
+        notice(f"{rows:,} rows still wait for the result of an earlier test and are left out.")
+    return waits
+
+
 def _places(table: pa.Table, listed: pa.Table, roles: Roles, given: Path) -> np.ndarray:
     """The row of the table that each row of the list is about.
 
@@ -74,10 +87,11 @@ def _places(table: pa.Table, listed: pa.Table, roles: Roles, given: Path) -> np.
                     f"{given} lists {len(unknown):,} people who are not in the table. Use the "
                     "table that the list was made for, with all its rows."
                 )
-            if not _distinct(asked.astype(str)):
+            if not pd.Index(asked.astype(str)).is_unique:
                 raise InputError(f"{given} lists a person twice who has one row in the table.")
             return np.array([where[person] for person in asked], np.int64)
-    if not (np.isin(position, np.arange(table.num_rows)).all() and _distinct(position)):
+    in_table = np.isin(position, np.arange(table.num_rows)).all()
+    if not (in_table and pd.Index(position).is_unique):
         raise InputError(
             f"{given} lists rows that are not in the table, which has {table.num_rows:,} rows. Use "
             "the table that the list was made for, with its rows in the same order."
@@ -89,10 +103,6 @@ def _places(table: pa.Table, listed: pa.Table, roles: Roles, given: Path) -> np.
             f"{int((people[place] != asked).sum()):,} rows. Restore the order of the rows."
         )
     return place
-
-
-def _distinct(numbers: np.ndarray) -> bool:
-    return len(np.unique(numbers)) == len(numbers)
 
 
 def _mention_departures(tested: np.ndarray, drawn: np.ndarray, given: Path) -> None:

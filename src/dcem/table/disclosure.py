@@ -2,9 +2,8 @@
 
 A page that is shared must not let a reader learn that, say, three patients had some trait. Hiding
 the three is not enough: if 40 patients were left before a step and 37 after it, everybody can
-subtract. So the counts are taken together with every sum that holds among them, and further counts
-are hidden, the least important first, until no hidden small count follows from what is still shown.
-In the end every withheld count is tried again: what can be shown without revealing a small one is.
+subtract. So the counts are taken together with every sum that holds among them, and shown one by
+one, the most important first: each, unless a small count would follow from it and those before it.
 
 A zero is shown as small like any other, but nothing else is hidden for its sake: a reader who
 works out that it was zero has learnt of nobody. The exception is a zero that tells what everybody
@@ -21,7 +20,7 @@ they can; a rate may be shown where both of its counts are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,6 +35,7 @@ SMALL = f"<{THRESHOLD}"  # shown in place of a count under the threshold
 WITHHELD = "withheld"  # shown in place of a count that would reveal a small one
 
 _ENDLESS = 1e12  # more than any count; infinity would make nonsense of differences
+_NOTHING = 1e-9  # what is left of a zero by rounding is less
 
 Sum = tuple[str, tuple[str, ...]]  # the name of a total, and the names of its parts
 Shown = int | str
@@ -70,10 +70,9 @@ def hide_groups(
     sums: list[Sum] = []
     rests = [rest for rest, parts in RESTS.items() if set(parts) <= together.keys()]
     for place, group in enumerate((together, *groups)):
-        counts |= {f"{place}:{key}": value for key, value in group.items()}
+        counts |= {f"{place}:{key}": value for key, value in _with_rests(group).items()}
         for rest in rests:
             whole, part = RESTS[rest]
-            counts[f"{place}:{rest}"] = group[whole] - group[part]
             sums.append((f"{place}:{whole}", (f"{place}:{part}", f"{place}:{rest}")))
     places = range(1, len(groups) + 1)
     sums += [
@@ -196,8 +195,8 @@ def hide_small(
     a reader could form: they must not give a small one away, and hiding them costs nothing. `few`
     names counts of rows behind which fewer than ten people stand, and zeros that tell what all of a
     small group have: as secret as small ones.
-    `important` names counts to be withheld last, the most important first; among the others, and
-    among equals, the smallest is withheld first.
+    `important` names counts to be withheld last, the most important first; of the others the
+    smallest is withheld first, and of equals the last.
     """
     if show_all:
         return dict(counts)
@@ -209,28 +208,34 @@ def hide_small(
         for part in parts:
             relations[row, place[part]] = -1.0
     value = np.array([counts[name] for name in names], dtype=float)
-    secret = np.isin(names, list(few))
-    small = (value < THRESHOLD) | secret
-    rank = {name: len(important) - i for i, name in enumerate(important)}
-    # Order in which counts are withheld; of equals the last, since totals are named first.
-    order = sorted(range(len(names)), key=lambda i: (rank.get(names[i], 0), value[i], -i))
+    few_behind, off_page = np.isin(names, list(few)), np.isin(names, list(unseen))
+    small = value < THRESHOLD
     page = _Page(
         relations,
         value,
-        cost=np.argsort(order),
-        hidden=small | np.isin(names, list(unseen)),
-        unseen=np.isin(names, list(unseen)),
-        secret=secret | (small & (value > 0)),
+        hidden=np.ones(len(names), bool),
+        unseen=off_page,
+        secret=few_behind | (small & (value > 0)),
+        free=_free(np.eye(len(names)), relations),
     )
-    while reveals := page.what_reveals():
-        page.hidden[list(reveals)] = True
-    for count in reversed(order):
-        if page.hidden[count] and not small[count] and not page.unseen[count]:
-            page.hidden[count] = False
-            page.hidden[count] = bool(page.what_reveals())
-    hidden = page.hidden
+    anyway = page.known_secrets()  # whatever is hidden
+    rank = {name: i for i, name in enumerate(important)}
+    may_be_shown = np.flatnonzero(~(small | few_behind | off_page)).tolist()
+    may_be_shown.sort(key=lambda i: (rank.get(names[i], len(rank)), -value[i], i))
+
+    def show(some: list[int]) -> None:
+        """As many as can be, each before those after it: all at once, or half by half."""
+        before, page.hidden[some] = page.free, False
+        page.free = _free(page.free, np.eye(len(names))[some])
+        if (page.known_secrets() & ~anyway).any():
+            page.free, page.hidden[some] = before, True
+            if len(some) > 1:
+                show(some[: len(some) // 2])
+                show(some[len(some) // 2 :])
+
+    show(may_be_shown)
     return {
-        name: (SMALL if value[i] < THRESHOLD else WITHHELD) if hidden[i] else counts[name]
+        name: (SMALL if small[i] else WITHHELD) if page.hidden[i] else counts[name]
         for i, name in enumerate(names)
     }
 
@@ -241,46 +246,30 @@ class _Page:
 
     relations: np.ndarray  # [sums, counts], each row: total - parts = 0
     value: np.ndarray  # [counts]
-    cost: np.ndarray  # [counts], of withholding
     hidden: np.ndarray  # [counts]
-    unseen: np.ndarray  # [counts], hidden from the start: not even known to be small
+    unseen: np.ndarray  # [counts], on no page: not even known to be small
     secret: np.ndarray  # [counts], of fewer than ten people, or of nobody in a small group
+    free: np.ndarray  # [counts, directions] in which what a reader does not know can move
 
-    def what_reveals(self) -> set[int]:
-        """Shown counts to withhold, since a small one follows from them; none if nothing follows.
+    def known_secrets(self) -> np.ndarray:
+        """The secret counts [counts] that follow from the page.
 
         Three ways to learn of a small count: to solve the sums for it; to find that it is under the
         threshold from the sums alone, since it is part of something that is (a group of 2, whatever
         it is made of); and to find its only possible value by the marks, too: two of "<10" that
         add up to 18 are nines.
         """
-        hidden = self.hidden
-        somebody = hidden & self.secret
-        found = set()
-        for count, recipe in _worked_out(self.relations[:, hidden]):
-            if somebody[hidden][count]:
-                used = ~hidden & (np.abs(recipe @ self.relations) > 1e-9)
-                if used.any():
-                    found.add(self._cheapest(used))
-        if found:
-            return found
-        for known in (self._known_by_sums, self._known_by_marks):
-            for count in np.flatnonzero(somebody & known()).tolist():
-                remedy = self._cheapest_that_helps(count, known)
-                if remedy is not None:
-                    return {remedy}
-        return set()
-
-    def _known_by_sums(self) -> np.ndarray:
-        least, most = np.zeros(len(self.hidden)), np.full(len(self.hidden), _ENDLESS)
-        return self._bounds(least, most)[1] < THRESHOLD
-
-    def _known_by_marks(self) -> np.ndarray:
+        if not self.secret.any():
+            return self.secret
         small = self.value < THRESHOLD
         least = np.where(small | self.unseen, 0, THRESHOLD)
         most = np.where(small & ~self.unseen, THRESHOLD - 1, _ENDLESS)
         low, high = self._bounds(least, most)
-        return low == high
+        known = low == high
+        nothing, anything = np.zeros(len(small)), np.full(len(small), _ENDLESS)
+        known |= self._bounds(nothing, anything)[1] < THRESHOLD
+        known |= self.hidden & (np.abs(self.free) < _NOTHING).all(axis=1)  # solved
+        return known & self.secret
 
     def _bounds(self, least: np.ndarray, most: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What every count must at least and can at most be, by the sums it is in.
@@ -307,60 +296,17 @@ class _Page:
             if (low == before[0]).all() and (high == before[1]).all():
                 return low, high
 
-    def _cheapest_that_helps(self, count: int, known: Callable[[], np.ndarray]) -> int | None:
-        """The cheapest shown count without which a hidden one is not known; else a near one."""
-        near, around = self._shown_around(count)
-        for one in sorted(np.flatnonzero(around).tolist(), key=lambda i: self.cost[i]):
-            self.hidden[one] = True
-            helps = not known()[count]
-            self.hidden[one] = False
-            if helps:
-                return int(one)
-        return self._cheapest(near) if near.any() else None
 
-    def _shown_around(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Shown counts that share a sum with a hidden one, or if none does, with its neighbours;
-        and all that are tied to it by sums of hidden ones."""
-        reached = np.zeros(len(self.hidden), dtype=bool)
-        reached[count] = True
-        near = np.zeros_like(reached)
-        while True:
-            touched = (self.relations[:, reached & self.hidden] != 0).any(axis=1)
-            members = (self.relations[touched] != 0).any(axis=0) | reached
-            if not near.any():
-                near = members & ~self.hidden
-            if (members == reached).all():
-                return near, members & ~self.hidden
-            reached = members
+def _free(free: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """The directions [counts, fewer] left of `free` once these sums [k, counts] are known.
 
-    def _cheapest(self, among: np.ndarray) -> int:
-        places = np.flatnonzero(among)
-        return int(places[np.argmin(self.cost[places])])
-
-
-def _worked_out(unknown: np.ndarray) -> list[tuple[int, np.ndarray]]:
-    """The hidden counts that the sums determine, each with the weights of the sums that do it.
-
-    Gauss-Jordan elimination of [unknown | identity]: a count is determined if, in the end, its row
-    holds no other hidden count. `unknown` is [sums, hidden].
+    Gaussian elimination: each sum that can still move takes away one direction. A count that moves
+    in none of those left is determined.
     """
-    rows, columns = unknown.shape
-    table = np.hstack([unknown, np.eye(rows)])
-    pivots: list[int] = []
-    for column in range(columns):
-        rank = len(pivots)
-        if rank == rows:
-            break
-        best = rank + int(np.argmax(np.abs(table[rank:, column])))
-        if abs(table[best, column]) < 1e-9:
-            continue
-        table[[rank, best]] = table[[best, rank]]
-        table[rank] /= table[rank, column]
-        touched = np.flatnonzero(np.abs(table[:, column]) > 1e-12)
-        touched = touched[touched != rank]
-        table[touched] -= table[touched, column, None] * table[rank]
-        pivots.append(column)
-    left = np.abs(table[: len(pivots), :columns]) > 1e-9
-    return [
-        (column, table[row, columns:]) for row, column in enumerate(pivots) if left[row].sum() == 1
-    ]
+    for one in known:
+        moved = one @ free
+        pivot = int(np.abs(moved).argmax()) if len(moved) else 0
+        if len(moved) and abs(moved[pivot]) > _NOTHING:
+            free = free - np.outer(free[:, pivot] / moved[pivot], moved)
+            free = np.delete(free, pivot, axis=1)
+    return free

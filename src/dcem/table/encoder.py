@@ -26,36 +26,21 @@ from dcem.text import counted, percent
 
 OTHER, MISSING = "(other)", "(missing)"
 STRANGE = 0.05  # share of a column's cells that may be unheard of before it is worth a word
+NEITHER = {"number": "not numbers", "boolean": "neither yes nor no"}  # of cells not read
 BLOCK = 65_536  # rows encoded at a time: their features stay in the cache
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """How one raw column becomes features.
-
-    Attributes
-    ----------
-    name
-        The raw column.
-    kind
-        "number", "boolean", "date", "time" or "category".
-    levels
-        Of a category: the levels with an indicator of their own.
-    other, missing
-        Of a category: whether rarer levels, and missing values, have an indicator.
-    from_numbers
-        Of a category: whether its levels are numbers, so that "3.0" and "$3" are the level "3".
-    date_format
-        Of a date or a time that is stored as text, or as a number.
-    """
+    """How one raw column becomes features; only a category has levels."""
 
     name: str
-    kind: str
-    levels: tuple[str, ...] = ()
-    other: bool = False
-    missing: bool = False
-    from_numbers: bool = False
-    date_format: str | None = None
+    kind: str  # "number", "boolean", "date", "time" or "category"
+    levels: tuple[str, ...] = ()  # those with an indicator of their own
+    other: bool = False  # whether rarer levels have one
+    missing: bool = False  # whether missing values have one
+    from_numbers: bool = False  # whether levels are numbers: "3.0" and "$3" are the level "3"
+    date_format: str | None = None  # of a date or a time that is stored as text, or as a number
 
     @property
     def is_single(self) -> bool:
@@ -83,8 +68,7 @@ class Encoding:
         elif self.kind == "boolean":
             text = values.coded(column, missing)
             meant = values.yes_no(text.values)
-            out[:, 0] = text.take(meant, np.nan)
-            unread = values.unread(text, meant)
+            out[:, 0], unread = text.take(meant, np.nan), values.unread(text, meant)
         else:
             unread = self._indicators(values.coded(column, missing), out)
         return unread
@@ -144,6 +128,11 @@ class Encoder:
         """The raw column of each encoded feature."""
         return tuple(encoding.name for encoding in self.encodings for _ in encoding.features)
 
+    @property
+    def dates(self) -> tuple[str, ...]:
+        """The raw columns that are dates: their features are days since 1 January 1970."""
+        return tuple(encoding.name for encoding in self.encodings if encoding.kind == "date")
+
     def missing_in(self, column: str) -> tuple[str, ...]:
         """What stands for a missing value in a column."""
         return missing_in(column, self.missing)
@@ -189,8 +178,7 @@ class Encoder:
                 if share > STRANGE:
                     written = encoding.date_format or dates.ISO
                     form = f"not {encoding.kind}s in the format {written} of the training table"
-                    what = {"date": form, "time": form, "boolean": "neither yes nor no"}
-                    problem = what.get(encoding.kind, "not numbers")
+                    problem = NEITHER.get(encoding.kind, form)
                     yield f"{encoding.name}: {cells:,} cells are {problem} and count as missing."
                 continue
             much = share - usual.get(f"{encoding.name}={OTHER}", 0.0) > STRANGE

@@ -19,8 +19,8 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from dcem.extras import extra_needed
-from dcem.table.addresses import DATABASES, ROWS_PER_READ, answer, tables_in
 from dcem.table.messages import InputError, did_you_mean, quoted
+from dcem.table.remote import DATABASES, ROWS_PER_READ, answer, tables_in
 from dcem.table.values import array_of, is_text_type, spell
 
 PARQUET = ".parquet"
@@ -279,26 +279,48 @@ def _workbook(path: Path, sheet: str | None) -> Stored:
     filled = {}
     for name in sheets if sheet is None else [sheet]:
         with _readable(path):
-            rows = book.get_sheet_by_name(name).to_python(skip_empty_area=True)
-        if any(cell != "" for row in rows for cell in row):
-            filled[name] = rows
+            rows, is_merged = _filled_rows(book.get_sheet_by_name(name))
+        if rows:
+            filled[name] = rows, is_merged
     if not filled:
         raise InputError(f"{path}: the workbook is empty.")
-    taken, rows = next(iter(filled.items()))
+    taken, (rows, is_merged) = next(iter(filled.items()))
     notes = []
+    if is_merged:
+        notes.append(f"Cells of {path.name} that are merged over several rows count in each row.")
     if len(filled) > 1:
         notes.append(
             f"{path.name} has several sheets; {taken!r} is read. To read another, name it as "
             "`query`."
         )
-    columns = zip(*(row for row in rows if any(cell != "" for cell in row)), strict=True)
     arrays, names = [], []
-    for header, *cells in columns:
+    for header, *cells in zip(*rows, strict=True):
         name, array = spell(header), array_of([None if cell == "" else cell for cell in cells])
         if name or array.null_count < len(array):
             arrays.append(array)
             names.append(name)
     return _in_memory(pa.Table.from_arrays(arrays, names=names), notes)
+
+
+def _filled_rows(sheet: Any) -> tuple[list[list[Any]], bool]:
+    """Rows of a sheet, and whether cells are merged downwards: these are in each of their rows.
+
+    Other sheets show a merged cell in its first row and leave the others empty.
+    """
+    rows = sheet.to_python(skip_empty_area=True)
+    top, left = sheet.start or (0, 0)
+    is_merged = False
+    for (first, column), (last, _) in sheet.merged_cell_ranges or ():
+        below = [row for row in rows[first - top + 1 : last - top + 1] if _is_filled(row)]
+        if below and first >= top and column >= left and first - top > 0:
+            is_merged = True
+            for row in below:
+                row[column - left] = rows[first - top][column - left]
+    return [row for row in rows if _is_filled(row)], is_merged
+
+
+def _is_filled(row: list[Any]) -> bool:
+    return any(cell != "" for cell in row)
 
 
 def _book(path: Path) -> Any:
@@ -331,7 +353,7 @@ def _statistics(path: Path) -> Stored:
             frame, about = read(str(path))
         except UnicodeDecodeError:
             frame, about = read(str(path), encoding="LATIN1")
-    except pyreadstat.PyreadstatError as error:
+    except (pyreadstat.PyreadstatError, pyreadstat.ReadstatError) as error:
         raise InputError(f"{path}: not a readable {path.suffix} file: {error}.") from None
     notes, arrays = [], []
     for place, name in enumerate(frame.columns):

@@ -43,9 +43,9 @@ def as_table(frame: Any) -> pa.Table:
                 "for example to text."
             ) from None
         raise InputError(
-            f"Expected a frame (pandas, polars, Arrow, DuckDB or another one that narwhals knows), "
-            f"got {type(frame).__name__}. For arrays use SelectiveLabels.from_arrays, for "
-            "files read_table."
+            "Expected a frame with named columns (pandas, polars, Arrow, DuckDB or another one "
+            f"that narwhals knows), got {type(frame).__name__}. Make one, for example with "
+            "pandas.DataFrame."
         ) from None
 
 
@@ -96,7 +96,14 @@ def check_aligned(parts: Mapping[str, Any]) -> pd.Index | None:
         is_several = isinstance(part, Mapping) and not hasattr(part, "shape")  # nor a sparse matrix
         each |= {f"{name}[{c!r}]": one for c, one in part.items()} if is_several else {name: part}
     each = {name: one for name, one in each.items() if not isinstance(one, Coded | None)}
-    sizes = {name: _length(name, part) for name, part in each.items()}
+    sizes = {}
+    for name, part in each.items():
+        if not (shape := shape_of(part)):
+            raise InputError(
+                f"{name!r} should be a 1d array, one value per row; it is a single "
+                f"{type(part).__name__}."
+            )
+        sizes[name] = shape[0]
     if len(set(sizes.values())) > 1:
         shown = ", ".join(f"{name!r} has {size}" for name, size in sizes.items())
         raise InputError(
@@ -112,16 +119,6 @@ def check_aligned(parts: Mapping[str, Any]) -> pd.Index | None:
             _refuse_disagreement(first, index, name, other)
     counted = isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
     return None if counted else index
-
-
-def _length(name: str, part: Any) -> int:
-    shape = shape_of(part)
-    if not shape:
-        raise InputError(
-            f"{name!r} should be a 1d array, one value per row; it is a single "
-            f"{type(part).__name__}."
-        )
-    return shape[0]
 
 
 def _refuse_disagreement(first: str, index: pd.Index, name: str, other: pd.Index) -> None:

@@ -27,11 +27,7 @@ EVERYBODY = "everybody"
 
 
 def check_groups(
-    values: Any,
-    name: str,
-    *,
-    labels: pd.Index | None = None,
-    levels: Sequence[str] | None = None,
+    values: Any, name: str, *, labels: pd.Index | None = None, levels: Sequence[str] | None = None
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """Codes [n] and level names, in order.
 
@@ -45,7 +41,8 @@ def check_groups(
         text = cells.code_names(text, column)
         _refuse_continuous(text, column, labels)
         _mention_doubtful(text, column)
-        named.append(_with_missing(text, column, labels))
+        _mention_missing(text, column, labels)
+        named.append(_gap_as_level(text))
     crossed, all_names = cross(named)
     present, codes = np.unique(crossed, return_inverse=True)
     names = tuple(all_names[p] for p in present)
@@ -154,13 +151,16 @@ def cross(columns: Sequence[tuple[np.ndarray, Sequence[str]]]) -> tuple[np.ndarr
 
 def code_batch(columns: dict[str, Coded]) -> tuple[np.ndarray, tuple[str, ...]]:
     """Group codes [n] and names of some rows of a table, named as in the whole table."""
-    named = []
-    for column, text in columns.items():
-        text = cells.code_names(text, column)
-        gap = [MISSING_LEVEL] if (text.codes < 0).any() else []
-        named.append((np.where(text.codes < 0, len(text.values), text.codes), [*text.values, *gap]))
+    named = [_gap_as_level(cells.code_names(text, name)) for name, text in columns.items()]
     codes, names = cross(named)
     return codes, tuple(names)
+
+
+def _gap_as_level(text: Coded) -> tuple[np.ndarray, list[str]]:
+    """Codes and names with a level for missing values, the last, where there are any."""
+    absent = text.codes < 0
+    names = [*text.values, *[MISSING_LEVEL] * bool(absent.any())]
+    return np.where(absent, len(text.values), text.codes), names
 
 
 def _columns(values: Any, name: str) -> list[tuple[str, Coded]]:
@@ -182,13 +182,12 @@ def _coded(values: Any, name: str) -> Coded:
     if isinstance(values, Coded):
         return values
     series = as_series(values, name)
-    return order_levels(cells.coded_series(series), series)
+    text = cells.coded_series(series)
+    return text if isinstance(series.dtype, pd.CategoricalDtype) else order_levels(text)
 
 
-def order_levels(text: Coded, series: pd.Series | None = None) -> Coded:
-    """The same column with its levels in order: their own, by size, or by name."""
-    if series is not None and isinstance(series.dtype, pd.CategoricalDtype):
-        return text
+def order_levels(text: Coded) -> Coded:
+    """The same column with its levels in order: by size if they are numbers, else by name."""
     sizes = cells.parsed(text.values)
     if np.isnan(sizes).any():
         sizes = np.zeros(len(sizes))
@@ -197,13 +196,11 @@ def order_levels(text: Coded, series: pd.Series | None = None) -> Coded:
     return Coded(text.take(rank, -1), tuple(text.values[i] for i in order))
 
 
-def _with_missing(
-    text: Coded, column: str, labels: pd.Index | None
-) -> tuple[np.ndarray, list[str]]:
-    """Codes and names with a level for missing values, the last, where there are any."""
+def _mention_missing(text: Coded, column: str, labels: pd.Index | None) -> None:
+    """Say that rows without a group are one, and refuse another of its name."""
     absent = text.codes < 0
     if not absent.any():
-        return text.codes, list(text.values)
+        return
     if MISSING_LEVEL in text.values:
         raise InputError(
             f"Group column {column!r} is missing in {rows_text(absent, labels)}. Such rows are "
@@ -214,32 +211,25 @@ def _with_missing(
         f"Group column {column!r} is missing in {rows_text(absent, labels)}. These rows form "
         f"a separate group, {MISSING_LEVEL!r}. To avoid this, fill in the values or drop the rows."
     )
-    return np.where(absent, len(text.values), text.codes), [*text.values, MISSING_LEVEL]
 
 
 def _mention_doubtful(text: Coded, column: str) -> None:
     """Warn of levels that may be one group of people, or none."""
-    names = text.values
-    if cells.all_numbers(names) and (
-        note := cells.apart(column, cells.parsed(names), text.counts())
-    ):
+    names, are_numbers = text.values, cells.all_numbers(text.values)
+    if are_numbers and (note := cells.apart(column, cells.parsed(names), text.counts())):
         notice(f"Group column {column!r}: {note}.")
-    alike: dict[str, list[str]] = {}
-    for name in names:
-        alike.setdefault(cells.folded(name), []).append(name)
-    several = [name for spellings in alike.values() if len(spellings) > 1 for name in spellings]
-    if several:
+    if several := cells.alike(names):
         notice(
             f"Group column {column!r} has values that differ only in case or spaces: "
             f"{quoted(several)}. They count as different groups; if they are one, spell them the "
             "same way."
         )
-    if len(names) > MOST_NUMBERS and cells.all_numbers(names):
+    if len(names) > MOST_NUMBERS and are_numbers:
         notice(
             f"Group column {column!r} has {len(names)} different numbers, and each counts as a "
             "group. Cut it into bands first, for example with pandas.cut."
         )
-    doubtful = [name for name in names if name.casefold() in cells.NOT_A_NUMBER]
+    doubtful = [name for name in names if name.casefold() in cells.NULLS]
     if doubtful:
         one = len(doubtful) == 1
         counts = "value {}, which counts" if one else "values {}, each of which counts"

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dcem.table.disclosure import THRESHOLD
-from dcem.table.known import Stated, Z, concerned, stated_rates
+from dcem.table.known_rates import Stated, Z, concerned, stated_rates
 from dcem.table.messages import InputError, rows_text
 from dcem.text import number, percent
 
@@ -50,20 +50,12 @@ FEWEST = 30  # tests of a group before its results are compared with the rates
 class ImperfectTest:
     """How often the test of each row errs.
 
-    Attributes
-    ----------
-    rates
-        Sensitivity and specificity of each row's test [n, 2].
-    stated
-        The numbers that they come from.
-    source
-        Which of `stated` each rate comes from [n, 2]. Rows of one source err together, if the
-        number is wrong.
+    Rows whose rates come from one number that is stated err together, if it is wrong.
     """
 
-    rates: np.ndarray
-    stated: tuple[Stated, ...]
-    source: np.ndarray
+    rates: np.ndarray  # sensitivity and specificity of each row's test [n, 2]
+    stated: tuple[Stated, ...]  # the numbers that they come from
+    source: np.ndarray  # which of these each comes from [n, 2]
 
     def take(self, rows: Any) -> ImperfectTest:
         """Of these rows."""
@@ -87,11 +79,10 @@ class ImperfectTest:
     @property
     def words(self) -> str:
         """The rates in words: "sensitivity .50 [.40, .60], specificity 1.00"."""
-        parts = []
-        for rate in (SENSITIVITY, SPECIFICITY):
-            said = [one.words for one in self.stated if one.rate == rate]
-            parts.append(f"{rate} {', '.join(said)}")
-        return "; ".join(parts)
+        return "; ".join(
+            f"{rate} " + ", ".join(one.words for one in self.stated if one.rate == rate)
+            for rate in (SENSITIVITY, SPECIFICITY)
+        )
 
 
 def unbiased(result: np.ndarray, rates: np.ndarray) -> np.ndarray:
@@ -174,12 +165,7 @@ def imperfect_test(
 
 
 def _per_row(
-    rate: str,
-    given: Any,
-    name: str,
-    tested: np.ndarray,
-    group: np.ndarray,
-    labels: pd.Index | None,
+    rate: str, given: Any, name: str, tested: np.ndarray, group: np.ndarray, labels: pd.Index | None
 ) -> np.ndarray:
     """Rates of a column [n]; the untested, who need none, get the mean of their group's tests."""
     from dcem.table.checks import to_numbers

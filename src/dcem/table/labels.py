@@ -16,17 +16,10 @@ import numpy as np
 import pandas as pd
 
 from dcem.table import checks, summary
-from dcem.table.found import refuse_prevalence, resolve_found
 from dcem.table.frames import as_frame, check_aligned
-from dcem.table.groups import (
-    EVERYBODY,
-    check_deciders,
-    check_groups,
-    check_recorded,
-    require_group,
-)
+from dcem.table.groups import EVERYBODY, check_deciders, check_groups, check_recorded, require_group
 from dcem.table.imperfect import ImperfectTest, imperfect_test, is_per_row
-from dcem.table.known import Stated, known_prevalence
+from dcem.table.known_rates import Stated, known_prevalence
 from dcem.table.messages import (
     POSITION,
     InputError,
@@ -35,6 +28,7 @@ from dcem.table.messages import (
     require_columns,
     require_unique,
 )
+from dcem.table.positives_only import refuse_prevalence, resolve_found
 from dcem.table.roles import Roles, as_list, assign_roles, check_features_have_no_role
 from dcem.table.times import check_time, numeric
 
@@ -453,7 +447,7 @@ class SelectiveLabels:
         Shares are met exactly up to rounding, or, with `id`, as nearly as whole people allow.
         Within a part the rows keep their order.
         """
-        from dcem.table.drawing import divide
+        from dcem.table.sampling import divide
 
         return tuple(self.subset(one) for one in divide(self.person, shares, random_state))
 

@@ -13,6 +13,10 @@ has no clock, but it gives hints, each about one column alone. The kinds of a `L
   the label in other words does, also if it was copied with errors in one row of ten;
 * ``"implies-label"``: under some of its values everybody tested is positive, and these cover a
   good part of the positives: a diagnosis, a treatment, a code that follows a positive result;
+* ``"follows"``: one person in five tested, or fewer, is positive; under some of its values half of
+  the tested are, and these cover half of the positives; and nine in ten people with such a value
+  were tested, of all at most half. Either would be a risk factor; both together are what a positive
+  result led to, such as a procedure, that a few had without it;
 * ``"after"``: a date that lies after the decision itself, where the table says when that was;
 * ``"truth"``: the column nearly determines the true outcome of everybody, where that is known.
 
@@ -45,6 +49,7 @@ ROWS_PER_CELL = 10  # with fewer, cells can predict anything by chance
 FEWEST = 50  # rows that a value needs to be called tested only
 FEWEST_POSITIVE = 20  # positives that a value needs to be said to imply the label
 NEARLY_ALL = 0.995  # share of a value's rows that is tested, or positive
+MOSTLY, HALF, RARELY = 0.9, 0.5, 0.2  # shares of what follows a positive result
 PART = 0.1  # of all tested rows, or positives, that such values must cover
 UNLIKELY = log(1e-6)  # how rarely chance may do the same
 UNLIKELY_COPY = log(1e-4)  # the same, of a column that errs nowhere
@@ -60,6 +65,10 @@ class Cells(NamedTuple):
     names: list[str]
     single: int  # the first so many cells are single values, not bands
 
+    def first(self, chosen: np.ndarray) -> tuple[str, ...]:
+        """The names of the first three of the cells that are chosen."""
+        return tuple(self.names[i] for i in np.flatnonzero(chosen)[:3])
+
 
 @dataclass(frozen=True)
 class Leak:
@@ -70,7 +79,8 @@ class Leak:
     column
         Its name.
     kind
-        "tested", "only-tested", "label", "implies-label", "after" or "truth"; see the module.
+        "tested", "only-tested", "label", "implies-label", "follows", "after" or "truth"; see the
+        module.
     strength
         For "tested", "label" and "truth" an AUC, where 1 is certainty; otherwise the share of the
         tested, of the positives, or of the dates that `values` cover.
@@ -112,6 +122,8 @@ class Leak:
             "label": f"{among} {reveals} the label ({auc})",
             "implies-label": f"everybody {tested}with {which} is positive, and these are "
             f"{percent(self.strength)} of the positives",
+            "follows": f"{percent(self.strength)} of the positives have {which}, which is rare "
+            "without the test",
             "after": f"{percent(self.strength)} of its dates lie after the decision",
             "truth": f"it {reveals} the true outcome ({auc})",
         }[self.kind]
@@ -132,6 +144,7 @@ def find_leaks(
     if label is not None:
         among = cells._replace(codes=cells.codes[tested])
         found += _about_outcome(column, "label", among, label[tested] == 1)
+        found += [] if found else _about_both(column, cells, tested, tested & (label == 1))
     if truth is not None and not any(leak.kind == "label" for leak in found):
         about = _about_outcome(column, "truth", cells, truth == 1)
         found += [leak for leak in about if leak.kind == "truth"]
@@ -151,7 +164,7 @@ def recorded_after(column: str, days: np.ndarray, decided: np.ndarray) -> tuple[
 
 
 def _about_testing(column: str, cells: Cells, tested: np.ndarray) -> Iterator[Leak]:
-    names, rate = cells.names, float(tested.mean())
+    rate = float(tested.mean())
     if not 0 < rate < 1:
         return
     rows, looked = _count(cells, tested)
@@ -160,28 +173,26 @@ def _about_testing(column: str, cells: Cells, tested: np.ndarray) -> Iterator[Le
     # Measured on both sides: what a test leaves behind has one value, or none, without it.
     bands = slice(cells.single, -1)
     is_rule = all(one[bands].sum() > one.sum() / 2 for one in (looked, rows - looked))
-    if area > EXACT and _beyond_chance(rows, int(tested.sum())):
+    exactly = area > EXACT and _beyond_chance(rows, int(tested.sum()))
+    if exactly or (area >= AUC_LIMIT and len(tested) >= ROWS_PER_CELL * (rows > 0).sum()):
         yield Leak(column, "tested", area, is_rule=is_rule)
+    if exactly:
         return
-    if area >= AUC_LIMIT and len(tested) >= ROWS_PER_CELL * (rows > 0).sum():
-        yield Leak(column, "tested", area, is_rule=is_rule)
     only = (rows >= FEWEST) & (share >= NEARLY_ALL)
     # Where almost everybody is tested, a value among the tested alone is not surprising.
     surprising = only & (rows * log(max(rate, 1e-12)) < UNLIKELY)
     covered = looked[surprising].sum() / looked.sum()
     if covered >= PART:
         is_rule = is_rule and not surprising[: cells.single].any()
-        telling = _first(names, surprising)
+        telling = cells.first(surprising)
         yield Leak(column, "only-tested", float(covered), telling, is_rule=is_rule)
         return
     # Filled in for the tested alone, however many values it has: all but "no value" together.
-    if names and names[-1] == NO_VALUE:
-        given, given_tested = rows[:-1].sum(), looked[:-1].sum()
-        mostly = given >= FEWEST and given_tested >= NEARLY_ALL * given
-        if mostly and given * log(max(rate, 1e-12)) < UNLIKELY:
-            covered = given_tested / looked.sum()
-            if covered >= PART:
-                yield Leak(column, "only-tested", float(covered), (ANY_VALUE,))
+    given, given_tested = rows[:-1].sum(), looked[:-1].sum()
+    mostly = given >= FEWEST and given_tested >= NEARLY_ALL * given
+    covered = given_tested / looked.sum()
+    if mostly and given * log(max(rate, 1e-12)) < UNLIKELY and covered >= PART:
+        yield Leak(column, "only-tested", float(covered), (ANY_VALUE,))
 
 
 def _about_outcome(column: str, kind: str, cells: Cells, positive: np.ndarray) -> Iterator[Leak]:
@@ -201,10 +212,8 @@ def _about_outcome(column: str, kind: str, cells: Cells, positive: np.ndarray) -
         filled[-1] = 0  # "no value" is one of two values only where there is one other
     two = np.argsort(-filled, kind="stable")[:2]
     hits, misses = cases[two], (rows - cases)[two]
-    if (
-        filled[two].sum() >= TWO_VALUES * filled.sum()
-        and min(hits.sum(), misses.sum()) >= LABEL_FEWEST
-    ):
+    nearly_all = filled[two].sum() >= TWO_VALUES * filled.sum()
+    if nearly_all and min(hits.sum(), misses.sum()) >= LABEL_FEWEST:
         area = _auc_of_cells(share[two], hits, misses)
         if area >= TWO_VALUES_AUC_LIMIT:
             yield Leak(column, kind, area)
@@ -214,7 +223,22 @@ def _about_outcome(column: str, kind: str, cells: Cells, positive: np.ndarray) -
     implies[cells.single :] = False  # the highest band of a strong risk factor may do so
     covered = cases[implies].sum() / ill
     if covered >= PART:
-        yield Leak(column, "implies-label", float(covered), _first(cells.names, implies))
+        yield Leak(column, "implies-label", float(covered), cells.first(implies))
+
+
+def _about_both(
+    column: str, cells: Cells, tested: np.ndarray, positive: np.ndarray
+) -> Iterator[Leak]:
+    """Values that go with the test and with its positive result."""
+    rows, looked = _count(cells, tested)
+    cases = _count(cells, positive)[1]
+    telling = (rows >= FEWEST) & (looked >= MOSTLY * rows)
+    telling &= cases >= np.maximum(FEWEST_POSITIVE, HALF * looked)
+    telling[cells.single :] = False
+    rare = tested.mean() <= HALF and cases.sum() <= RARELY * looked.sum()
+    if rare and cases[telling].sum() >= HALF * max(cases.sum(), 1):
+        covered = float(cases[telling].sum() / cases.sum())
+        yield Leak(column, "follows", covered, cells.first(telling))
 
 
 def _beyond_chance(rows: np.ndarray, positives: int) -> bool:
@@ -233,10 +257,6 @@ def _count(cells: Cells, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     many = len(cells.names)
     rows = np.bincount(cells.codes, minlength=many).astype(float)
     return rows, np.bincount(cells.codes[chosen], minlength=many).astype(float)
-
-
-def _first(names: list[str], chosen: np.ndarray) -> tuple[str, ...]:
-    return tuple(names[i] for i in np.flatnonzero(chosen)[:3])
 
 
 def _rounded(value: float) -> str:

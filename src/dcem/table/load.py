@@ -15,9 +15,7 @@ import pyarrow as pa
 
 from dcem.table import checks, dates, design, groups, leaks, outcome, values
 from dcem.table import read as reading
-from dcem.table.addresses import SERVER, located
 from dcem.table.columns import MENDABLE, Column, guess_kind
-from dcem.table.drawing import Draw, read_some
 from dcem.table.encoder import Encoder
 from dcem.table.frames import as_table
 from dcem.table.labels import SelectiveLabels
@@ -32,15 +30,19 @@ from dcem.table.messages import (
     notice,
     quoted,
     require_columns,
+    require_kind,
 )
 from dcem.table.read import Source
+from dcem.table.remote import SERVER, located
 from dcem.table.roles import Roles
+from dcem.table.sampling import Draw, read_some
 from dcem.table.times import in_time, numeric, read_time
 
 MOST_CELLS = 30_000_000  # of a table that is read whole; of larger ones, people are drawn
 MOST_NUMBERS = 100_000_000  # of the features that its columns become
 FIRST_ROWS = 20_000  # by which these are counted, about
 LEAK_ROWS = 200_000  # about as many are looked at for signs of a leak
+FROM_FRAME = "Read a frame or a file with `dcem.read_table(table, dcem.Roles(label=...))`."
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +131,7 @@ def read_table(
         The encoder of an earlier table, to read this one in the same way. Its columns must be
         present, others are left out, and nobody need have been tested yet.
     """
+    require_kind(roles, Roles, "Write `dcem.Roles(label=...)`, with the names of columns.")
     if not isinstance(source, str | Path):
         frame = source if isinstance(source, pd.DataFrame) else as_table(source)
         read = _read(reading.as_arrow(frame), roles, frame, encoder)
@@ -203,6 +206,9 @@ def _read(
     row = pd.Index(draw.rows if draw else np.flatnonzero(kept), name=POSITION)
     tested = outcome.read_tested(table, roles, row) if roles.tested else None
     label, roles = outcome.read_label(table.column(roles.label), roles, tested)
+    if drawn is not None and (waits := design.still_waiting(drawn, whole, roles)[row]).any():
+        table, row, label = table.filter(pa.array(~waits)), row[~waits], label[~waits]
+        tested, time = (None if part is None else part[~waits] for part in (tested, time))
     if roles.positives_only:  # of everybody else nothing is known; signs of a leak are of the found
         label = np.where(label == 1, 1.0, 0.0)
     looked = ~np.isnan(label) if tested is None else ~np.isnan(label) & (tested == 1)
@@ -267,8 +273,7 @@ def _read(
     if len(coded) > 1:
         with warnings.catch_warnings():  # said of the crossed groups already
             warnings.simplefilter("ignore", DataWarning)
-            for column, text in coded.items():
-                attributes.append((column, *groups.check_groups({column: text}, column)))
+            attributes = [(c, *groups.check_groups({c: text}, c)) for c, text in coded.items()]
     is_file = isinstance(origin, Path)
     is_kept = is_file and origin.suffix != SERVER  # the file of a server holds its address
     digest = reading.file_hash(origin, query) if is_kept else reading.frame_hash(table)
@@ -292,14 +297,9 @@ def _made_of(columns: Sequence[str], encoder: Encoder) -> tuple[str, ...]:
 def _require_known(table: pa.Table, roles: Roles, known: Encoder) -> None:
     """The columns of an earlier table must be there, and be features still."""
     require_columns(table.column_names, known.columns)
-    taken = {name: roles.of(name) for name in known.columns}
-    taken = {
-        name: role
-        for name, role in taken.items()
-        if role != "feature" and not (role == "group" and roles.group_as_feature)
-    }
+    taken = [name for name in known.columns if not roles.is_feature(name)]
     if taken:
-        said = ", ".join(f"{name!r} is {role}" for name, role in taken.items())
+        said = ", ".join(f"{name!r} is {roles.of(name)}" for name in taken)
         raise InputError(
             f"Features of the earlier model have other roles here: {said}. Give the same roles as "
             "for that model, or fit from scratch."
@@ -342,22 +342,22 @@ def _understand(
             keep=name in roles.include or name in roles.features,
             person=people,
         )
-        is_feature = role == "feature" or (role == "group" and roles.group_as_feature)
+        is_feature = roles.is_feature(name)
         if earlier is not None and is_feature:
             old = earlier.get(name)
             note = "" if old else "not in the earlier model"
             found = replace(found, kind=old.kind if old else found.kind, encoding=old, note=note)
-        column = Column(name, role, found.kind, found.missing, found.distinct, note=found.note)
-        if not is_feature:
-            column = replace(column, note="" if found.kind != "unknown" else found.note)
+        note, encoded = found.note, tuple[str, ...]()
+        if not is_feature:  # a time is read as a feature would be
+            note = note if found.kind == "unknown" or role == "time" else ""
         elif name in twins:
-            column = replace(column, role="left out", note=twins[name])
+            role, note = "left out", twins[name]
         elif found.encoding is None:
-            column = replace(column, role="left out" if role == "feature" else role)
+            role = "left out" if role == "feature" else role
         else:
             encodings.append(found.encoding)
-            column = replace(column, encoded=found.encoding.features)
-        columns.append(column)
+            encoded = found.encoding.features
+        columns.append(Column(name, role, found.kind, found.missing, found.distinct, encoded, note))
     if not encodings:
         raise InputError(
             "No column is left as a feature: each has a role, is excluded, is constant, or "

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from numbers import Real
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -120,6 +121,20 @@ def require_one_of(name: str, given: object, allowed: Collection[str]) -> None:
         raise InputError(f"`{name}` must be one of {', '.join(allowed)}; got {given!r}.{hint}")
 
 
+def require_kind(given: object, kind: type, remedy: str) -> None:
+    """Refuse an argument of another class, and say how one of the right class is made."""
+    if not isinstance(given, kind):
+        found = type(given).__name__
+        raise InputTypeError(f"Expected a {kind.__name__}, got {found}. {remedy}")
+
+
+def require_share(name: str, given: Any, such_as: float, *, ends: bool = False) -> None:
+    """Refuse what is no number between 0 and 1; with `ends`, these two are allowed."""
+    within = isinstance(given, Real) and 0 < float(given) < 1
+    if not (within or (ends and given in (0, 1))):
+        raise InputError(f"`{name}` must lie between 0 and 1, such as {such_as}; got {given!r}.")
+
+
 def require_columns(
     available: Collection[object], wanted: Iterable[object], where: str = "The table"
 ) -> None:
@@ -163,7 +178,8 @@ def rows_text(bad: np.ndarray, labels: pd.Index | None = None) -> str:
 
 def values_text(values: Iterable[object]) -> str:
     """Up to three distinct examples of offending values: "2 and 'maybe'"."""
-    return " and ".join(list(dict.fromkeys(map(readable, values)))[:3])
+    shown = list(dict.fromkeys(map(readable, values)))[:3]
+    return " and ".join("a missing value" if s in ("nan", "None", "<NA>") else s for s in shown)
 
 
 def readable(value: object) -> str:

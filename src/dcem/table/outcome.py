@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -28,37 +29,26 @@ NOT_DONE = {
     *("nicht gemessen", "nicht getestet", "nicht durchgeführt", "nicht untersucht"),
     *("nicht geprüft", "non testé", "non contrôlé", "non fait", "non réalisé", "no realizado"),
 }
+# ... "somebody looked, and will know" ...
+PENDING = {"pending", "awaited", "in progress", "ausstehend", "en attente", "pendiente"}
 # ... and "nobody knows".
-UNDECIDED = {
-    *(
-        "inconclusive",
-        "indeterminate",
-        "equivocal",
-        "undetermined",
-        "unclear",
-        "invalid",
-        "pending",
-    ),
-    *("unklar", "fraglich", "ungültig", "ausstehend", "indéterminé", "douteux", "en attente"),
-    *("indeterminado", "dudoso", "pendiente"),
+UNDECIDED = PENDING | {
+    *("inconclusive", "indeterminate", "equivocal", "undetermined", "unclear", "invalid"),
+    *("unklar", "fraglich", "ungültig", "indéterminé", "douteux", "indeterminado", "dudoso"),
 }
 # What a decision is called, where it says who was tested.
+DONE = (
+    *("approved", "released", "tested", "searched", "done", "performed", "ordered", "screened"),
+    *("investigated", "inspected", "audited", "reviewed", "examined", "interviewed"),
+)
 DECIDED = {
-    **dict.fromkeys(("approved", "accepted", "granted", "released", "tested", "searched"), "yes"),
-    **dict.fromkeys(
-        ("done", "performed", "ordered", "investigated", "inspected", "audited"), "yes"
-    ),
-    **dict.fromkeys(("reviewed", "examined", "screened", "interviewed"), "yes"),
-    **dict.fromkeys(("approve", "accept", "grant", "release"), "yes"),
+    **dict.fromkeys((*DONE, "accepted", "granted", "approve", "accept", "grant", "release"), "yes"),
+    **dict.fromkeys((f"not {word}" for word in DONE), "no"),
     **dict.fromkeys(("declined", "rejected", "denied", "refused", "detained"), "no"),
     **dict.fromkeys(("decline", "reject", "deny", "refuse", "detain"), "no"),
-    **dict.fromkeys(("not investigated", "not inspected", "not audited", "not reviewed"), "no"),
-    **dict.fromkeys(("not examined", "not screened", "not interviewed"), "no"),
-    **dict.fromkeys(("not approved", "not released", "not tested", "not searched"), "no"),
-    **dict.fromkeys(("not done", "not performed", "not ordered"), "no"),
 }
 # Missing numbers, as other programs write them.
-NULL = {"na", "n/a", "nan", "null", "<na>", "#n/a", "."}
+NULL = values.NULLS - {"none", "nil", "-"}
 
 
 def read_label(
@@ -80,7 +70,7 @@ def read_label(
     for name, given in listed_values.items():
         _require_values(name, given, text.values, roles)
     if numeric and (nulls := [v for v in others if v.casefold() in NULL]):
-        rows = int(text.counts()[[v in nulls for v in text.values]].sum())
+        rows = int(text.among(nulls).sum())
         notice(
             f"Label {roles.label!r} is {quoted(nulls)} in {rows:,} of {len(text.codes):,} rows. "
             "Among numbers this is a missing value: these rows count as untested."
@@ -100,9 +90,8 @@ def _tell_doubtful(text: values.Coded, is_no: np.ndarray, roles: Roles, everybod
     looked, in whatever language.
     """
     no = [text.values[i] for i in np.unique(text.codes[is_no])]
-    plain = {value for value, said in zip(no, values.yes_no(no), strict=True) if said == 0}
-    undone = {value for value in no if value.casefold() in NOT_DONE | NULL | UNDECIDED}
-    undone |= {value for value in no if values.MISSING_CODE.fullmatch(values.whole(value))}
+    plain = {*compress(no, values.yes_no(no) == 0)}
+    undone = {*_sound_undone(no), *_missing_codes(no)}
     several = bool(plain) or (everybody and len(no) > 1)
     doubtful = [value for value in no if value not in plain and (several or value in undone)]
     so, yes = "", ""
@@ -111,7 +100,7 @@ def _tell_doubtful(text: values.Coded, is_no: np.ndarray, roles: Roles, everybod
         so = ", although hardly anybody had this value when the model was fitted"
         yes = "If it means yes, list it under `positive`. "
     if doubtful:
-        rows = int((is_no & text.take(np.isin(text.values, doubtful), False)).sum())
+        rows = int((is_no & text.among(doubtful)).sum())
         notice(
             f"Label {roles.label!r} is {quoted(doubtful)} in {rows:,} of {len(text.codes):,} rows, "
             f"which counts as a negative result{so}. {yes}If it means that nobody tested, or that "
@@ -158,7 +147,7 @@ def _label(text: values.Coded, roles: Roles, tested: np.ndarray | None = None) -
     observed = [value for value in text.values if value not in untested]
     if tested is not None:
         seen = {text.values[i] for i in np.unique(text.codes[(tested == 1) & (text.codes >= 0)])}
-        seen |= {v for v, said in zip(observed, values.yes_no(observed), strict=True) if said == 1}
+        seen |= {*compress(observed, values.yes_no(observed) == 1)}
         observed = [value for value in observed if value in seen | positive]
     _refuse_near_misses(observed, positive, roles)
     meaning = dict(zip(observed, _meaning(observed, positive, roles.label, roles), strict=True))
@@ -222,6 +211,18 @@ def tested_rows(batch: Any, roles: Roles) -> np.ndarray:
     return np.zeros(batch.num_rows, dtype=bool)
 
 
+def pending_results(batch: Any, roles: Roles) -> np.ndarray:
+    """Who was tested and has no result yet [n], where the label alone says who was tested.
+
+    For learning such a row is untested; but nobody has to be tested again.
+    """
+    if roles.tested or roles.label not in batch.schema.names:
+        return np.zeros(batch.num_rows, dtype=bool)
+    text = coded(batch, roles.label, roles)
+    says = np.array([value.casefold() in PENDING for value in text.values], dtype=bool)
+    return text.take(says, False) & np.isnan(_label(text, roles))
+
+
 def unknown_results(batch: Any, roles: Roles) -> Counter[str]:
     """Label values that make rows tested with a negative result, unknown to the model: their rows.
 
@@ -255,8 +256,17 @@ def coded(batch: Any, name: str, roles: Roles) -> values.Coded:
 
 
 def numbers(batch: Any, name: str, roles: Roles) -> np.ndarray:
-    """A column that has a role, as numbers [n]."""
-    return values.numbers(_column(batch, name), roles.missing_in(name))
+    """A column that has a role, as numbers [n]; anything else in it is an error."""
+    found, unread = values.numbers_and_unread(_column(batch, name), roles.missing_in(name))
+    if unread:
+        text = coded(batch, name, roles)
+        sizes = np.abs(values.limits_parsed(text.values))
+        odd = [*compress(text.values, ~(sizes <= values.LARGEST_VALUE))]
+        raise InputError(
+            f"Column {name!r}, the {roles.of(name)}, holds no number in {unread:,} of "
+            f"{len(found):,} rows: {quoted(odd, 3)}. Allowed: numbers such as 1.5."
+        )
+    return found
 
 
 def _column(batch: Any, name: str) -> pa.ChunkedArray:
@@ -269,10 +279,7 @@ def _equal(found: Sequence[str], given: Sequence[str], numeric: bool) -> set[str
     """The values that are among the given ones."""
     equal = {value for value in found if value in given}
     if numeric and given:
-        wanted = values.parsed(given)
-        equal |= {
-            v for v, number in zip(found, values.parsed(found), strict=True) if number in wanted
-        }
+        equal |= {*compress(found, np.isin(values.parsed(found), values.parsed(given)))}
     return equal
 
 
@@ -291,6 +298,28 @@ def _refuse_near_misses(observed: Sequence[str], positive: set[str], roles: Role
                 )
 
 
+def without_result(found: Sequence[str]) -> list[str]:
+    """Label values that sound as if nobody had looked, or nobody knew.
+
+    A number that often stands for a missing one (9, 99) does so beside a plain yes and no, or 1
+    and 2.
+    """
+    words = _sound_undone(found)
+    codes = [value for value in _missing_codes(found) if value != "-1"]
+    rest = [values.whole(value) for value in found if value not in (*words, *codes)]
+    said = values.yes_or_no(rest)
+    plain = set(rest) == {"1", "2"} or (said is not None and len(set(said)) == 2)
+    return [*words, *codes] if plain else words
+
+
+def _sound_undone(found: Sequence[str]) -> list[str]:
+    return [value for value in found if value.casefold() in NOT_DONE | NULL | UNDECIDED]
+
+
+def _missing_codes(found: Sequence[str]) -> list[str]:
+    return [value for value in found if values.MISSING_CODE.fullmatch(values.whole(value))]
+
+
 def _meaning(observed: list[str], positive: set[str], name: str, roles: Roles) -> list[float]:
     """0 or 1 for each observed value."""
     if positive or (roles.positive and name == roles.label):
@@ -298,10 +327,12 @@ def _meaning(observed: list[str], positive: set[str], name: str, roles: Roles) -
     said = values.yes_or_no(observed)
     if said is not None or not observed:
         return [] if said is None else list(said)
-    looks = [value for value in observed if value.casefold() in NOT_DONE | NULL]
     hint = ""
-    if looks:
-        hint = f" If {looks[0]!r} means that nobody tested, list it under `untested_value`."
+    if looks := without_result(observed):
+        hint = (
+            f" If {looks[0]!r} means that nobody tested, or that the result is unknown, list it "
+            "under `untested_value`."
+        )
     if len(observed) > 12 and values.all_numbers([v for v in observed if v not in looks]):
         raise InputError(
             f"Column {name!r} holds a measurement ({quoted(observed, 3)}), not yes and no. Add a "

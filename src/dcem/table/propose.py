@@ -19,7 +19,6 @@ import pyarrow as pa
 
 from dcem.table import read as reading
 from dcem.table import values
-from dcem.table.addresses import located
 from dcem.table.candidates import (
     AFTER,
     DECIDER,
@@ -37,20 +36,18 @@ from dcem.table.candidates import (
     SENSITIVE,
     TESTED,
     NamedColumn,
+    any_yes,
     label_candidates,
     why_tested,
 )
 from dcem.table.columns import LIKE_CODES, MENDABLE, word_among_numbers
-from dcem.table.drawing import blocks_of
+from dcem.table.dates import AS_UTC
 from dcem.table.load import UserTable, read_table
-from dcem.table.messages import (
-    DataWarning,
-    InputError,
-    LeakWarning,
-    naming,
-    quoted,
-)
+from dcem.table.messages import DataWarning, InputError, LeakWarning, naming, quoted
+from dcem.table.outcome import UNDECIDED
+from dcem.table.remote import located
 from dcem.table.roles import Roles, as_list, missing_in
+from dcem.table.sampling import blocks_of
 from dcem.text import capitalised
 
 MOST_GROUPS = 20
@@ -94,16 +91,19 @@ class Proposal:
     @property
     def roles(self) -> dict[str, Any]:
         """The roles as arguments of `Roles`; without "label" where nothing looks like one."""
-        lists = Roles.named("columns", "values")
-        found: dict[str, Any] = {}
-        for one in self.suggestions:
-            if one.role in Roles.named("flag"):
-                found[one.role] = True
-            elif one.role in lists:
-                found.setdefault(one.role, []).append(one.value)
-            else:
-                found[one.role] = one.value
-        return found
+        return _as_arguments(self.suggestions)
+
+
+def _as_arguments(suggestions: Sequence[Suggestion]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for one in suggestions:
+        if one.role in Roles.named("flag"):
+            found[one.role] = True
+        elif one.role in Roles.named("columns", "values"):
+            found.setdefault(one.role, []).append(one.value)
+        else:
+            found[one.role] = one.value
+    return found
 
 
 def propose_roles(source: Any, query: str | None = None, **known: Any) -> Proposal:
@@ -130,8 +130,7 @@ def propose_roles(source: Any, query: str | None = None, **known: Any) -> Propos
 
 
 def _propose(table: pa.Table, sampled: bool, known: Mapping[str, Any]) -> Proposal:
-    if table.num_rows == 0:
-        raise InputError("The table has a header but no rows.")
+    doubts = list(reading.strange_rows(table))
     found = _given(known, table.column_names)
     marks = {} if "missing" in known else _marks_of_missing(table)
     found += [Suggestion("missing", mark, why) for mark, why in marks.items()]
@@ -140,22 +139,16 @@ def _propose(table: pa.Table, sampled: bool, known: Mapping[str, Any]) -> Propos
         NamedColumn.of(name, table.column(name), missing_in(name, missing))
         for name in table.column_names
     ]
-    doubts = list(reading.strange_rows(table))
     if sampled:
         doubts.append(
             f"Only {table.num_rows:,} rows were examined, in blocks from all over the table "
             "(its first million rows, if it has more)."
         )
-    for step in (
-        _propose_person,
-        _propose_group,
-        _propose_outcome,
-        _propose_named,
-        _propose_decider,
-    ):
+    steps = _propose_person, _propose_group, _propose_outcome, _propose_named, _propose_decider
+    for step in steps:
         taken = _taken(found)
         free = [c for c in seen if taken.get(c.name, "label") in ("label", "tested")]
-        new = list(step(free, {**known, **Proposal((*found,), (), (), 0).roles}))
+        new = list(step(free, {**known, **_as_arguments(found)}))
         found += [one for one in new if isinstance(one, Suggestion) and one.role not in known]
         doubts += [one for one in new if isinstance(one, str)]
     for one in list(_left_out(table, seen, found, sampled)):
@@ -282,8 +275,14 @@ def _propose_outcome(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> S
     for value in best.positive:
         yield Suggestion("positive", value, "It sounds like a positive result.")
     for value in best.untested:
-        yield Suggestion("untested_value", value, f"{value!r} suggests that nobody tested.")
+        unknown = value.casefold() in UNDECIDED or values.MISSING_CODE.fullmatch(value)
+        what = "the result is unknown" if unknown else "nobody tested"
+        yield Suggestion("untested_value", value, f"{value!r} suggests that {what}.")
     yield from best.doubts[bool(best.positive) and "positive" in known :]  # the first is of these
+    if best.waiting and "tested" not in known:
+        why = "It seems to be the decision itself, with results still to come."
+        yield Suggestion("exclude", best.waiting[0], why)
+        yield best.waiting[1]
     if rivals := [c.column for c in rated[1:] if c.score >= 2]:
         yield f"The label could also be {_names(rivals)}."
     if best.looked.all() and not (best.tested or found_only) and "tested" not in known:
@@ -303,9 +302,12 @@ def _no_label(seen: Sequence[NamedColumn], likely: Sequence[NamedColumn]) -> str
         and values.all_numbers(c.text.values[:200])
     ]
     few = [c for c in seen if 1 < len(c.text.values) <= MOST_GROUPS]
+    named = [c for c in few if LABEL.search(c.words) or RESULT.search(c.words) or c.has_results()]
     hint = ""
-    if named := [c for c in few if LABEL.search(c.words) or RESULT.search(c.words)] or likely:
-        hint = f" It may be {_names(named)}: list the values that mean yes under `positive`."
+    if named or likely:
+        hint = (
+            f" It may be {_names(named or likely)}: list the values that mean yes under `positive`."
+        )
     if measured:
         hint += (
             f" A measurement that only some people have, such as {_names(measured[:3])}, can "
@@ -349,10 +351,9 @@ def _looked(seen: Sequence[NamedColumn], roles: Mapping[str, Any]) -> np.ndarray
     """Rows [n] that were tested, by the columns that say so, else by the label."""
     tested = [c for c in seen if c.name in roles.get("tested", ()) and c.is_yes_no()]
     if tested:
-        return np.any([c.says_yes() for c in tested], axis=0)
+        return any_yes(tested)
     text = next(c.text for c in seen if c.name == roles["label"])
-    untested = roles.get("untested_value", ())
-    return text.take(np.array([value not in untested for value in text.values], bool), False)
+    return (text.codes >= 0) & ~text.among(roles.get("untested_value", ()))
 
 
 def _is_other(column: NamedColumn) -> bool:
@@ -386,7 +387,7 @@ def _left_out(
                 yield f"Values of {column.name!r} repeat. If it identifies people, it is the `id`."
         elif AFTER.search(column.words) and (has_label or not LABEL.search(column.words)):
             why[column.name] = "Judging by its name, known only after the decision to test."
-    read, problems = _try(table, Proposal((*found,), (), (), 0).roles, why)
+    read, problems = _try(table, _as_arguments(found), why)
     if read is not None:
         for leak in read.leaks:
             if not leak.is_rule:
@@ -403,7 +404,7 @@ def _left_out(
                 why[one.name] = f"Not usable as a feature: {one.note.split(';')[0]}."
         features = [one for one in read.columns if one.role == "feature" and one.name not in why]
         for one in features:
-            pointed = (values.FAR_OFF, values.TWO_UNITS)  # `problems` tell of others
+            pointed = (values.FAR_OFF, values.TWO_UNITS, AS_UTC)  # `problems` tell of others
             told = [n for n in one.note.split("; ") if any(words in n for words in pointed)]
             yield from (f"{one.name!r}: {note}." for note in told)
         if codes := [one.name for one in features if LIKE_CODES in one.note]:

@@ -6,11 +6,9 @@ What each kind of file needs is in `dcem.table.csv_files` and `dcem.table.format
 from __future__ import annotations
 
 import errno
-import gzip
 import os
 import re
 import sys
-import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,12 +26,14 @@ from dcem.table.formats import Stored, several, unique_names
 from dcem.table.frames import as_table
 from dcem.table.messages import InputError, naming, quoted, require_columns
 
-CSV = (".csv", ".csv.gz", ".tsv", ".txt")
-READ_SUFFIXES = (*CSV, *formats.SUFFIXES)
+READ_SUFFIXES = (*csv_files.SUFFIXES, *formats.SUFFIXES)
 BATCH_ROWS = 32_768
-TOTAL = re.compile(r"(grand )?totals?|sums?|summe|gesamt(summe)?|somme|totale?|suma", re.I)
+TOTAL = re.compile(
+    r"((grand )?totals?|sums?|summe|gesamt(summe)?|somme|totale?|suma)[\s:=\d.,]*", re.I
+)
 NO_NAME = re.compile(r"\s*(Unnamed: \d+)?")
 FIRST_ROWS = 100  # by which it is told whether the header is the header
+_TEXT = ("string_view", "large_string", "binary", "large_binary", "binary_view")  # of Arrow
 INDEX = re.compile(r"__index_level_\d+__")  # the row names of a pandas frame, in Parquet
 
 
@@ -87,15 +87,6 @@ def read_batches(
                 yield plain_types(named.slice(start, rows).select(wanted))
 
 
-_TEXT = (
-    pa.types.is_string_view,
-    pa.types.is_large_string,
-    pa.types.is_binary,
-    pa.types.is_large_binary,
-    pa.types.is_binary_view,
-)
-
-
 def plain_types(batch: Any) -> Any:
     """A table or batch without Arrow's newer spellings of the same: views of text, extensions."""
     stored = batch.columns
@@ -108,13 +99,14 @@ def plain_types(batch: Any) -> Any:
 def _usual_type(column: Any) -> Any:
     if getattr(column.type, "extension_name", "") == "arrow.uuid":
         return pa.array([one and str(one) for one in column.to_pylist()], pa.string())
+    if pa.types.is_run_end_encoded(column.type):
+        column = pc.run_end_decode(column)
     if hasattr(column.type, "storage_type"):
         column = column.cast(column.type.storage_type)
     kind = target = column.type
-    if any(is_kind(kind) for is_kind in _TEXT):
-        target = pa.string()
-    elif pa.types.is_dictionary(kind) and any(is_kind(kind.value_type) for is_kind in _TEXT):
-        target = pa.dictionary(pa.int32(), pa.string())
+    is_coded = pa.types.is_dictionary(kind)
+    if values.is_any(kind.value_type if is_coded else kind, *_TEXT):
+        target = pa.dictionary(pa.int32(), pa.string()) if is_coded else pa.string()
     elif pa.types.is_float16(kind):
         target = pa.float32()
     try:
@@ -133,22 +125,19 @@ def _columns_of(stored: Stored) -> list[str]:
 
 
 def _opened(path: Path, query: str | None = None) -> Stored:
-    if not path.is_dir() and not path.name.lower().endswith(READ_SUFFIXES):
+    if not (path.is_dir() or path.name.lower().endswith(READ_SUFFIXES)):
+        unpack = " Unpack it first." if path.suffix.lower() in (".zip", ".7z", ".rar") else ""
         raise InputError(
-            f"{path}: unknown type of file. Allowed: {', '.join(READ_SUFFIXES[:-1])}; or a folder "
-            "of Parquet files."
+            f"{path}: unknown type of file.{unpack} Allowed: {', '.join(READ_SUFFIXES[:-1])}; or a "
+            "folder of Parquet files."
         )
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     with _readable(path):
-        if not _is_csv(path):
+        if not csv_files.is_csv(path):
             return formats.stored(path, query)
         formats.refuse_query(path, query)
         return csv_files.stored_csv(path)
-
-
-def _is_csv(path: Path) -> bool:
-    return not path.is_dir() and path.name.lower().endswith(CSV)
 
 
 def notes(path: Path, query: str | None = None) -> tuple[str, ...]:
@@ -248,13 +237,13 @@ def as_arrow(frame: Any, columns: Sequence[str] | None = None) -> pa.Table:
     if not isinstance(frame, pd.DataFrame):
         table = as_table(frame)
         table = table.rename_columns(unique_names(table.column_names))
-        table = table.select([name for name in table.column_names if not INDEX.fullmatch(name)])
-        require_columns(table.column_names, columns or ())
-        return plain_types(table if columns is None else table.select(list(columns)))
+        names = [name for name in table.column_names if not INDEX.fullmatch(name)]
+        require_columns(names, columns or ())
+        return plain_types(table.select(names if columns is None else list(columns)))
     names = unique_names([str(name) for name in frame.columns])
     require_columns(names, columns or ())
     place = {name: i for i, name in enumerate(names)}
-    wanted = names if columns is None else list(columns)
+    wanted = list(names if columns is None else columns)
     arrays = [_arrow_column(frame.iloc[:, place[name]]) for name in wanted]
     return plain_types(pa.Table.from_arrays(arrays, names=wanted))
 
@@ -300,20 +289,21 @@ def _readable(path: Path) -> Iterator[None]:
     and not its content.
     """
     parquet = path.is_dir() or path.suffix.lower() == formats.PARQUET
-    kind = "CSV" if _is_csv(path) else "Parquet" if parquet else path.suffix
+    kind = "CSV" if csv_files.is_csv(path) else "Parquet" if parquet else path.suffix
     with naming(path):
         try:
             yield
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise InputError(f"{path}: not a complete gzip file: {error}. Copy it again.") from None
         except pa.ArrowException as error:
-            why = csv_files.parse_failure(str(error)) if kind == "CSV" else _first_sentence(error)
+            is_csv = kind == "CSV"
+            why = csv_files.parse_failure(path, str(error)) if is_csv else _first_sentence(error)
             raise InputError(f"{path}: not a readable {kind} file: {why}") from None
         except OSError as error:
             if error.filename is not None:
                 raise
-            why = _first_sentence(error)
-            raise InputError(f"{path}: not a readable {kind} file: {why}") from None
+            kind, why = f"readable {kind}", _first_sentence(error)
+            if packed := csv_files.PACKED.get(path.suffix.lower()):
+                kind, why = f"complete {packed}", f"{why}. Copy it again, or rename it."
+            raise InputError(f"{path}: not a {kind} file: {why}") from None
 
 
 def _first_sentence(error: Exception) -> str:

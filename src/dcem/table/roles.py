@@ -44,8 +44,7 @@ class Roles:
         f"has a label. {LIST}",
     )
     positives_only: bool = _role(
-        "flag",
-        "The label says only who was found positive: nobody recorded who was tested.",
+        "flag", "The label says only who was found positive: nobody recorded who was tested."
     )
     group: tuple[str, ...] = _role("columns", f"Column with the group; several are crossed. {LIST}")
     reference_group: str | None = _role("value", "Group that the others are compared with.")
@@ -181,6 +180,11 @@ class Roles:
                 return role
         left_out = column in self.exclude or (self.features and column not in self.features)
         return "excluded" if left_out else "feature"
+
+    def is_feature(self, column: str) -> bool:
+        """Whether models see it: a feature, or a group that may be one."""
+        role = self.of(column)
+        return role == "feature" or (role == "group" and self.group_as_feature)
 
     def missing_in(self, column: str) -> tuple[str, ...]:
         """What stands for a missing value in a column."""

@@ -37,16 +37,9 @@ Reasons = Mapping[tuple[str, str], str]  # of (role, column or value)
 
 @dataclass(frozen=True)
 class Settings:
-    """What a settings file says.
+    """What a settings file says: the table it is about, arguments of `Roles`, and options.
 
-    Attributes
-    ----------
-    table
-        The table it is about, or None.
-    roles
-        Arguments of `Roles`, or some of them.
-    choices
-        Options by command; those under "" are for every command that has them.
+    `choices` are options by command; those under "" are for every command that has them.
     """
 
     table: Path | None = None
@@ -85,9 +78,12 @@ def read_settings(path: Path) -> Settings:
                 f"{path}: unknown role {name!r}.{did_you_mean(name, known)} Roles are: "
                 f"{', '.join(known)}."
             )
-        _check_role(path, name, value)
         if name in Roles.named("columns", "values"):
             roles[name] = list(map(str, as_list(value)))
+        elif name in Roles.named("flag") and not isinstance(value, bool):
+            raise InputError(f"{path}: the role {name!r} must be true or false, without quotes.")
+        elif isinstance(value, list):
+            raise InputError(f"{path}: the role {name!r} takes one entry, not a list.")
     choices = {"": {k: v for k, v in raw.items() if not isinstance(v, dict)}}
     for command, options in raw.items():
         if isinstance(options, dict):
@@ -110,14 +106,6 @@ def _keys(section: Any, where: str) -> dict[str, Any]:
         notice(f"{where}: most_rows is now called sample_rows; rename it.")
         named["sample_rows"] = named.pop("most_rows")
     return named
-
-
-def _check_role(path: Path, name: str, value: Any) -> None:
-    if name in Roles.named("flag"):
-        if not isinstance(value, bool):
-            raise InputError(f"{path}: the role {name!r} must be true or false, without quotes.")
-    elif isinstance(value, list) and name not in Roles.named("columns", "values"):
-        raise InputError(f"{path}: the role {name!r} takes one entry, not a list.")
 
 
 def settings_text(

@@ -18,27 +18,20 @@ if TYPE_CHECKING:
 
 def counts(problem: SelectiveLabels) -> pd.DataFrame:
     """Rows, tested rows and positives among them, per group level."""
-    columns = {
-        "rows": np.ones(len(problem), bool),
-        "tested": problem.tested,
-        "positive": problem.y_obs == 1,
+    whose = {"rows": slice(None), "tested": problem.tested, "positive": problem.y_obs == 1}
+    many = {
+        name: np.bincount(problem.group[rows], minlength=problem.n_groups)
+        for name, rows in whose.items()
     }
-    return pd.DataFrame(
-        {
-            name: np.bincount(problem.group[mask], minlength=problem.n_groups)
-            for name, mask in columns.items()
-        },
-        index=pd.Index(problem.group_names, name="group"),
-    )
+    return pd.DataFrame(many, index=pd.Index(problem.group_names, name="group"))
 
 
 def of(
     problem: SelectiveLabels, most: int, *, small_cells: bool, say: Callable[[str], str] = str
 ) -> str:
     """A line on all, and one per group, at most `most`; or without small cells."""
-    people = (
-        "" if problem.id is None else f" of {counted(len(np.unique(problem.person)), 'person')}"
-    )
+    n_people = len(np.unique(problem.person))
+    people = "" if problem.id is None else f" of {counted(n_people, 'person')}"
     # A category with missing values has an indicator of them.
     gaps = np.isnan(problem.X).any(axis=0).sum()
     gaps += sum(name.endswith(f"={MISSING}") for name in problem.feature_names)

@@ -17,11 +17,11 @@ import pandas as pd
 import pyarrow as pa
 
 from dcem.table import dates, values
-from dcem.table.addresses import located
 from dcem.table.columns import guess_kind
 from dcem.table.frames import as_series
 from dcem.table.messages import InputError, rows_text
 from dcem.table.read import as_arrow, read_whole
+from dcem.table.remote import located
 from dcem.table.roles import Roles
 
 HISTORY = ("not tested before", "last result negative", "last result positive")
@@ -146,15 +146,9 @@ def earlier_results(
     last = pd.DataFrame({"result": seen, "when": seen.index.get_level_values("time")})
     last = last.reindex(at.index).groupby(level=0).ffill().groupby(level=0).shift()
     joined = before.join(last).loc[pd.MultiIndex.from_arrays([person, time])]
-    return pd.DataFrame(
-        {
-            "earlier_visits": joined["visits"].to_numpy(),
-            "earlier_tests": joined["tests"].to_numpy(),
-            "earlier_positives": joined["positives"].to_numpy(),
-            "last_result": joined["result"].to_numpy(),
-            "since_last_test": time - joined["when"].to_numpy(),
-        }
-    )
+    joined = joined.add_prefix("earlier_").reset_index(drop=True)
+    joined["since_last_test"] = time - joined.pop("earlier_when")
+    return joined.rename(columns={"earlier_result": "last_result"})
 
 
 def add_history(source: Any, roles: Roles, query: str | None = None) -> pa.Table:

@@ -6,13 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from dcem.table.checks import check_features
 from dcem.table.columns import guess_kind
 from dcem.table.encoder import Encoder, Encoding
-from dcem.table.frames import as_frame
+from dcem.table.frames import as_frame, check_aligned
 from dcem.table.messages import InputError, notice, require_unique
 from dcem.table.read import as_arrow
 
@@ -65,16 +65,18 @@ def frame_encoder(X: Any) -> Encoder | None:
         return None
     frame = as_frame(X)
     require_unique(frame.columns, "X")
-    types = {str(name): column.dtype for name, column in frame.items()}
-    if all(map(_is_number, types.values())):
+    are_numbers = [_is_number(dtype) for dtype in frame.dtypes]
+    if all(are_numbers):
         return None
+    if any(are_numbers):  # read below, where an infinity would count as missing
+        check_features(frame.loc[:, are_numbers], labels=check_aligned({"X": frame}))
     table, encodings, left_out = as_arrow(frame), [], []
-    for name, dtype in types.items():
+    for name, dtype in zip(table.column_names, frame.dtypes, strict=True):
         if _is_number(dtype):
             encodings.append(Encoding(name, "number"))
             continue
-        column: pa.ChunkedArray = table.column(name)
-        found = guess_kind(name, column, is_category=isinstance(dtype, pd.CategoricalDtype))
+        is_category = isinstance(dtype, pd.CategoricalDtype)
+        found = guess_kind(name, table.column(name), is_category=is_category)
         if found.encoding is None:
             left_out.append(f"{name!r} ({found.kind}: {found.note})")
         else:

@@ -16,10 +16,12 @@ from __future__ import annotations
 
 import datetime
 import re
+import string
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -29,21 +31,42 @@ import pyarrow.compute as pc
 
 from dcem.table.messages import InputError, quoted
 
-# Missing values among numbers and dates. In a column of text these words are values: "None" may
-# mean "never ordered", and "NA" may be Namibia.
-NOT_A_NUMBER = frozenset(
-    {"na", "n/a", "nan", "null", "none", "nil", "-", ".", "<na>"}
-    | {"#n/a", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "#null!"}  # of spreadsheets
+# What spreadsheets write where they cannot compute, in the language of their owner.
+ERRORS = frozenset(
+    {"#n/a", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "#null!", "#n/a n/a"}
+    | {"#nv", "#n/v", "#wert!", "#bezug!", "#zahl!"}
+    | {"#valeur!", "#nombre!", "#nom?", "#nul!"}
+    | {"#n/d", "#¡valor!", "#¡ref!", "#¡num!", "#¿nombre?", "#¡div/0!", "#¡nulo!"}
+    | {"#valor!", "#núm!", "#nome?", "#nulo!", "#valore!", "#rif!", "#nullo!"}
+    | {"#n/b", "#waarde!", "#verw!", "#getal!", "#naam?", "#deel/0!", "#leeg!"}
+)
+# Missing values among numbers and dates: what programs write, and what people do. In a column of
+# text these words are values: "None" may mean "never ordered", and "NA" may be Namibia.
+NULLS = (
+    ERRORS
+    | {"na", "n/a", "nan", "null", "(null)", "none", "nil", "-", ".", "<na>", "\\n"}
+    | {"1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"}
+    | {f".{letter}" for letter in string.ascii_lowercase}  # of Stata and SAS
+)
+NOT_A_NUMBER = (
+    NULLS
+    | {"0000-00-00", "0000-00-00 00:00:00", "00.00.0000", "00/00/0000", "00000000"}  # no date
+    | {"unknown", "unk", "missing", "refused", "n.a.", "n. a.", "not available", "not known"}
+    | {"not applicable", "not recorded", "not stated", "not asked", "don't know", "no data"}
+    | {"unbekannt", "keine angabe", "k.a.", "k. a.", "n.b.", "weiss nicht", "fehlt"}
+    | {"inconnu", "non renseigné", "manquant", "desconocido", "sin dato", "sconosciuto"}
 )
 YES = frozenset(
     {"yes", "y", "true", "t", "positive", "pos", "1", "ja", "j", "oui", "si", "sí", "sì", "sim"}
     | {"positiv", "positif", "positivo"}
+    | {"wahr", "vrai", "verdadero", "vero", "verdadeiro", "waar"}  # of spreadsheets
 )
 NO = frozenset(
     {"no", "n", "false", "f", "negative", "neg", "0", "nein", "non", "nee", "não"}
     | {"negativ", "négatif", "negativo"}
+    | {"falsch", "faux", "falso", "onwaar"}
 )
-LIMIT = re.compile(r"^[<>]=?\s*(?=[\d.])")  # "<0.5": a laboratory's limit of detection
+LIMIT = re.compile(r"^[<>≤≥]=?\s*(?=[\d.])|(?<=\d)\s?\+$")  # "<0.5", "90+": of what is recorded
 THOUSANDS = re.compile(r"^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$")  # "1,234,567.8"
 SPACED = re.compile(r"^[+-]?[1-9]\d{0,2}([\s'’])\d{3}(\1\d{3})*(\.\d*)?$")  # "1 234", "1'234.5"
 UNIT = re.compile(r"[$€£¥]\s*(?=[\d.])|\s*[%€]$")  # "$12", "12 %": of a measurement
@@ -55,9 +78,7 @@ FAR_OFF = "far from all other values"
 TWO_UNITS = "perhaps in two units"
 FEWEST_OF_A_UNIT = 10  # different numbers
 MOST_MARKS = 12  # numbers at one end of a column that may stand for missing ones
-LARGEST_VALUE = (
-    1e30  # a number beyond it is a slip or a mark for missing, and overflows what follows
-)
+LARGEST_VALUE = 1e30  # beyond it is a slip or a mark for missing, and overflows what follows
 
 
 @dataclass(frozen=True)
@@ -75,16 +96,15 @@ class Coded:
         """An array over values [v] carried to the rows [n]."""
         return np.append(per_value, missing)[self.codes]
 
+    def among(self, some: Collection[str]) -> np.ndarray:
+        """Rows [n] whose value is one of these."""
+        chosen = set(some)
+        return self.take(np.array([value in chosen for value in self.values], bool), False)
+
 
 def is_number(column: pa.ChunkedArray) -> bool:
     """Whether Arrow stores numbers (not text that reads as such)."""
-    kind = column.type
-    return bool(
-        pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_decimal(kind)
-        or pa.types.is_duration(kind)
-    )
+    return is_any(column.type, "integer", "floating", "decimal", "duration")
 
 
 def is_text(column: pa.ChunkedArray) -> bool:
@@ -95,17 +115,20 @@ def is_text(column: pa.ChunkedArray) -> bool:
 def is_text_type(kind: pa.DataType) -> bool:
     """The same of the type of a column."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
+    return is_any(kind, "string", "large_string", "string_view")
 
 
 def is_known(column: pa.ChunkedArray) -> bool:
     """Whether it is of a kind that can be read at all: no lists, no structures."""
     if pa.types.is_dictionary(column.type):
         column = pa.chunked_array([], column.type.value_type)
-    simple = pa.types.is_boolean(column.type) or pa.types.is_null(column.type)
-    return bool(simple or is_number(column) or is_text(column) or is_date(column))
+    simple = is_any(column.type, "boolean", "null")
+    return simple or is_number(column) or is_text(column) or is_date(column)
+
+
+def is_plain_text(column: pa.ChunkedArray) -> bool:
+    """Whether Arrow stores text cell by cell, not as codes into its distinct values."""
+    return is_text(column) and not pa.types.is_dictionary(column.type)
 
 
 def require_known(column: pa.ChunkedArray, name: str) -> None:
@@ -119,8 +142,12 @@ def require_known(column: pa.ChunkedArray, name: str) -> None:
 
 def is_date(column: pa.ChunkedArray) -> bool:
     """Whether Arrow stores dates, with or without the time of day, or times of day alone."""
-    kind = column.type
-    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_time(kind))
+    return is_any(column.type, "timestamp", "date", "time")
+
+
+def is_any(kind: pa.DataType, *names: str) -> bool:
+    """Whether it is one of the kinds that Arrow calls so: "string", "date", ..."""
+    return any(getattr(pa.types, f"is_{name}")(kind) for name in names)
 
 
 def coded(column: pa.ChunkedArray, missing: Collection[str] = ()) -> Coded:
@@ -148,12 +175,11 @@ def coded(column: pa.ChunkedArray, missing: Collection[str] = ()) -> Coded:
 
 def coded_series(series: pd.Series, missing: Collection[str] = ()) -> Coded:
     """`coded` of a pandas series, whatever objects it holds; categories keep their order."""
-    raw, found = pd.factorize(series)  # -1 where missing
     if isinstance(series.dtype, pd.CategoricalDtype):
-        place = {level: i for i, level in enumerate(series.dtype.categories)}
-        order = np.array(sorted(range(len(found)), key=lambda i: place[found[i]]), np.int64)
-        rank = np.argsort(order)
-        raw, found = np.append(rank, -1)[raw], found[order]
+        occurring = series.cat.remove_unused_categories().cat
+        raw, found = occurring.codes.to_numpy(np.int64), occurring.categories  # -1 where missing
+    else:
+        raw, found = pd.factorize(series)
     spelled = pa.array([spell(level) for level in found], pa.string())
     return _coded(np.where(raw < 0, len(spelled), raw), spelled, missing)
 
@@ -223,7 +249,7 @@ def number_names(found: Sequence[str]) -> list[str]:
     names = [whole(text) for text in found]
     sizes = limits_parsed(names)
     for i in np.flatnonzero(np.isfinite(sizes)).tolist():
-        is_name = CODE.match(names[i]) or LIMIT.match(names[i])
+        is_name = CODE.match(names[i]) or LIMIT.search(names[i])
         if not (is_name or names[i].lstrip("-").isdecimal()):  # digits may be more than a float's
             names[i] = spell(float(sizes[i]))
     return names
@@ -261,6 +287,12 @@ def folded(text: str) -> str:
     return "".join(c for c in plain if not c.isspace() and unicodedata.category(c) != "Cf")
 
 
+def alike(names: Sequence[str]) -> list[str]:
+    """Those that differ from another one only in what `folded` leaves away, side by side."""
+    spelled = Counter(map(folded, names))
+    return sorted((name for name in names if spelled[folded(name)] > 1), key=folded)
+
+
 def all_numbers(values: Sequence[str]) -> bool:
     """Whether there are values and every one is a number."""
     return bool(values) and not np.isnan(parsed(values)).any()
@@ -281,7 +313,7 @@ def numbers_and_unread(
             column = pc.divide(column.cast(pa.duration("us"), safe=False).cast(pa.int64()), 86.4e9)
         values = column.cast(pa.float64(), safe=False).to_numpy()
         values = _missing_as_nan(values, missing)
-    elif is_text(column) and (fast := _cast(column, missing)) is not None:
+    elif is_plain_text(column) and (fast := _cast(column, missing)) is not None:
         values = fast
     else:
         text = coded(column, missing)
@@ -296,17 +328,16 @@ def unread(text: Coded, found: np.ndarray) -> int:
 
     `found [v]` is what was made of each distinct value.
     """
-    lost = [
-        i for i in np.flatnonzero(np.isnan(found)) if text.values[i].casefold() not in NOT_A_NUMBER
-    ]
-    return int(text.counts()[lost].sum()) if lost else 0
+    lost = compress(text.values, np.isnan(found))
+    strange = [value for value in lost if value.casefold() not in NOT_A_NUMBER]
+    return int(text.among(strange).sum()) if strange else 0
 
 
 def plain_numbers(
     column: pa.ChunkedArray, missing: Collection[str]
 ) -> tuple[np.ndarray, int] | None:
     """`numbers_and_unread` of text, if every cell is a number or missing and none a code (007)."""
-    if not is_text(column) or pa.types.is_dictionary(column.type):
+    if not is_plain_text(column):
         return None
     if pc.any(pc.match_substring_regex(column, r"^\s*0\d|^[nN]")).as_py():
         return None
@@ -322,9 +353,7 @@ def _within(values: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def _cast(column: pa.ChunkedArray, missing: Collection[str]) -> np.ndarray | None:
-    """Text to numbers in one sweep, if every cell is a number or plainly missing."""
-    if pa.types.is_dictionary(column.type):
-        return None
+    """Plain text to numbers in one sweep, if every cell is a number or plainly missing."""
     blank = pa.array(["", "NA", "NaN", "nan", *missing], column.type)
     try:
         cleaned = pc.if_else(pc.is_in(column, blank), pa.scalar(None, column.type), column)
@@ -385,11 +414,15 @@ def apart(name: str, found: np.ndarray, counts: np.ndarray) -> str:
             often = counts[order[-many:]].sum() >= 0.01 * counts.sum()
             far = gap > spread / 4 if often else gap > spread and not 0 < first < 10
             if (far and not is_next) or beyond:
-                lies, it = ("lies", "it means") if many == 1 else ("lie", "they mean")
-                listed = ", ".join(f"{name}={value}" for value in written[-many:])
-                off = f"{', '.join(written[-many:])} {lies} {FAR_OFF}"
-                return f"{off}: if {it} missing, list {listed} under `missing`"
+                return far_off(name, written[-many:])
     return ""
+
+
+def far_off(name: str, written: Sequence[str]) -> str:
+    """What to say of values that may stand for a missing one, as they are written."""
+    lies, it = ("lies", "it means") if len(written) == 1 else ("lie", "they mean")
+    listed = ", ".join(f"{name}={value}" for value in written)
+    return f"{', '.join(written)} {lies} {FAR_OFF}: if {it} missing, list {listed} under `missing`"
 
 
 def in_two_units(found: np.ndarray, counts: np.ndarray) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -148,7 +148,8 @@ class Reader:
         return float(answer.x[self.place[name]])
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=25)
+@example([10, 9, 9], 30)  # the last two follow from 10 and 28: the 10 is withheld, and no end
 @given(st.lists(st.integers(0, 25), min_size=3, max_size=6), st.integers(30, 200))
 def test_no_flow_gives_a_small_step_away(removed: list[int], last: int) -> None:
     counts = {"left0": sum(removed) + last}

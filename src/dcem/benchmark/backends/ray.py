@@ -21,7 +21,7 @@ from dcem.benchmark.fleets import CellResult, run_fleet
 from dcem.benchmark.machine import REMOTE_CARD, machine_versions
 from dcem.benchmark.plan import Clock, Planner, Running, StopRun
 from dcem.benchmark.progress import Display
-from dcem.cluster import joined
+from dcem.ray_cluster import joined
 from dcem.table.messages import InputError
 
 RETRIES = 3  # of a fleet whose worker died, or whose task raised (a card that no longer answers)

@@ -37,7 +37,7 @@ def curves(
     from dcem.learners.preprocess import Preprocessor
     from dcem.methods.fleets import stack
     from dcem.methods.propensity import PropensitySettings, fit_propensity, log_odds
-    from dcem.methods.tables import TrainingTable
+    from dcem.methods.training_table import TrainingTable
     from dcem.tasks import make_sinusoid
 
     tasks = [make_sinusoid(0.5, 1.0, 2.0, float(np.radians(phase))) for phase in phases]

@@ -17,7 +17,7 @@ import pandas as pd
 
 from dcem.paper import published
 from dcem.paper.drawing import Picture, heading
-from dcem.paper.exhibits import claim_tests as tests
+from dcem.paper.exhibits import claim_checks as tests
 from dcem.paper.exhibits import sensitivity, summary, tables, tradeoff
 from dcem.paper.sources import Found
 from dcem.paper.spread import our_rows, published_spreads, spreads_of, table_spreads

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import isinf
 
-from dcem.audit.found_findings import (
+from dcem.audit.positives_only_findings import (
     FOUND_ASSUMPTION,
     UNKNOWN,
     FoundAudit,
     FoundGroup,
     without_small_found,
 )
-from dcem.compare.found import FoundComparison
+from dcem.compare.positives_only import FoundComparison
 from dcem.report import document as doc
-from dcem.report.parts import advice, audit_page, comparison_page, counted_rows, rows_used
+from dcem.report.shared import advice, audit_page, comparison_page, counted_rows, rows_used
 from dcem.text import group, number, of_100, p_value, ratio
 
 LIMITS = (

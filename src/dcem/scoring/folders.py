@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pyarrow.parquet
 
-from dcem.cluster import connection, shared_out
 from dcem.files import require_folder_place, whole_folder
+from dcem.ray_cluster import connection, shared_out
 from dcem.scoring.model import TableModel
 from dcem.scoring.stream import Predicted, Tally, carried, loaded, score_part
 from dcem.table.formats import parquet_files

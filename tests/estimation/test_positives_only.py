@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from tests.support.found import found_table
 
-from dcem.estimation.found import failures, fit_found, ratios
 from dcem.estimation.influence import People
+from dcem.estimation.positives_only import failures, fit_found, ratios
 
 
 def plain_likelihood(problem):

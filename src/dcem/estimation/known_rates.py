@@ -31,7 +31,7 @@ from scipy.optimize import brentq
 
 from dcem.estimation.influence import Statistic
 from dcem.estimation.results import EVERYBODY
-from dcem.table.known import Stated, Z, concerned
+from dcem.table.known_rates import Stated, Z, concerned
 from dcem.table.labels import SelectiveLabels
 
 if TYPE_CHECKING:

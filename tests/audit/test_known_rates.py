@@ -14,6 +14,7 @@ from dcem.estimation.outcomes import tilted
 from dcem.report.audit import audit_document
 from dcem.report.to_markdown import to_markdown
 from dcem.table.labels import SelectiveLabels
+from dcem.text import percent
 
 
 @cache
@@ -122,3 +123,44 @@ def test_what_a_known_rate_leaves_nothing_to_say_of():
     found = audited(0.36).test_errors
     assert not found.points
     assert found.pair is None
+
+
+@pytest.mark.parametrize("away", [0.15, 0.4])  # at a site that tests next to nobody
+def test_a_rate_that_is_known_of_everybody_is_told_where_some_are_out_of_reach(away):
+    """As it was stated: neither as an estimate, nor with the number of those within reach."""
+    rng = np.random.default_rng(4)
+    X = np.stack([rng.normal(size=3000), rng.random(3000) < away], axis=1)
+    tested = rng.random(3000) < np.where(X[:, 1] == 1, 0.001, 0.4)
+    y = np.where(tested, rng.random(3000) < expit(X[:, 0] - 1), np.nan)
+    problem = SelectiveLabels.from_arrays(X, y, prevalence=".15-.25", test_sensitivity=0.9)
+    found = dcem.audit_labels(
+        problem, learners=lambda classes, seed: {"linear": LogisticRegression()}
+    )
+    (known,) = found.known
+    assert known.odds_ratio.estimable == (away < 0.2)
+    assert found.prevalence[0].within.estimable
+    assert found.prevalence[0].limits[1] == pytest.approx(0.25, abs=1e-3)
+    page = to_markdown(audit_document(found))
+    assert f"known for everybody it is {percent(known.stated.value)} (15 % to 25 %)." in page
+    assert f"known prevalence is {percent(known.stated.value)}.** As stated, 15 % to 25 %" in page
+    assert "estimate for everybody" not in page
+
+
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        (0.2, "As stated, without an interval; among the tested"),
+        ({"a": 0.2}, "and among everybody between 18.8 % and 39.7 %, given what is known."),
+    ],
+)
+def test_what_is_known_is_told_where_it_bears_on_the_prevalence(stated, said):
+    rng = np.random.default_rng(4)
+    X = np.stack([rng.normal(size=2000), rng.random(2000) < 0.15], axis=1)
+    tested = rng.random(2000) < np.where(X[:, 1] == 1, 0.001, 0.4)
+    y = np.where(tested, rng.random(2000) < expit(X[:, 0] - 1), np.nan)
+    group = rng.choice(["a", "b"], 2000)
+    problem = SelectiveLabels.from_arrays(X, y, group=group, prevalence=stated)
+    found = dcem.audit_labels(
+        problem, learners=lambda classes, seed: {"linear": LogisticRegression()}
+    )
+    assert said in " ".join(one.text for one in found.findings if one.about == "prevalence")

@@ -13,7 +13,7 @@ from dcem.learners.learner import Sample
 from dcem.learners.preprocess import Preprocessor
 from dcem.table.imperfect import evidence, unbiased
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import notice
+from dcem.table.messages import notice, require_share
 
 # The most rows held out: enough to choose a stopping point, however long the table.
 MAX_VALIDATION = 50_000
@@ -127,8 +127,7 @@ def hold_out(problem: SelectiveLabels, fraction: float, seed: int) -> tuple[np.n
     too few for that, all rows serve as both, with a warning.
     """
     everything = np.arange(len(problem))
-    if not 0 < fraction < 1:
-        raise ValueError(f"validation_fraction must lie between 0 and 1, got {fraction}")
+    require_share("validation_fraction", fraction, 0.2)
     fraction = min(fraction, MAX_VALIDATION / len(problem))
     rng = np.random.default_rng(seed)
     stratum = np.where(problem.tested, 1 + np.nan_to_num(problem.y_obs), 0).astype(np.int64)

@@ -17,7 +17,7 @@ from dcem.compare.results import MethodResult
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.findings import Finding
-from dcem.estimation.swaps import safest, swap_set
+from dcem.estimation.swap_sets import safest, swap_set
 from dcem.metrics.estimate import Estimate
 from dcem.text import percent
 

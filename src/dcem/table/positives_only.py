@@ -16,7 +16,7 @@ import numpy as np
 from dcem.table import checks
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.imperfect import ImperfectTest
-from dcem.table.known import PREVALENCE, SPELLING, concerned, stated_rates
+from dcem.table.known_rates import PREVALENCE, SPELLING, concerned, stated_rates
 from dcem.table.messages import InputError, InputTypeError
 from dcem.text import number
 
@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 
 
 def resolve_found(
-    y: Any,
-    others: Mapping[str, Any],
-    *,
-    label_name: str = "y",
-    labels: Any = None,
+    y: Any, others: Mapping[str, Any], *, label_name: str = "y", labels: Any = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Labels [n] and who is known [n], the found alone; `others` are roles that need a record."""
     for role, given in others.items():
@@ -89,13 +85,18 @@ def refuse_prevalence(
     )
 
 
-def require_record(problem: SelectiveLabels) -> None:
-    """Refuse what is not a problem, and one in which nobody recorded who was tested."""
-    if not hasattr(problem, "positives_only"):
+def require_problem(problem: SelectiveLabels) -> None:
+    """Refuse what is not a problem."""
+    if not hasattr(problem, "y_obs"):
         raise InputTypeError(
             f"Expected a problem (SelectiveLabels), got {type(problem).__name__}. For a frame or a "
             "file, use `dcem.read_table(table, roles).problem`."
         )
+
+
+def require_record(problem: SelectiveLabels) -> None:
+    """Refuse what is not a problem, and one in which nobody recorded who was tested."""
+    require_problem(problem)
     if problem.positives_only:
         raise InputError(
             "This table says only who was found positive, but a record of who was tested is "

@@ -1,11 +1,11 @@
 """The audit of a table that knows only who was found positive.
 
 What is asked of tests elsewhere cannot be asked here. What can be known under the assumptions of
-`dcem.estimation.found`: how much more common the outcome is in one group than in another, and how
-much less its positives are found; whether the table contradicts the first assumption (`FoundCheck`,
-by score tests and on held-out people); how far the answer depends on the logistic form (it is
-estimated again by flexible models, over the features that both groups have); and what becomes of it
-if being found depends on the features.
+`dcem.estimation.positives_only`: how much more common the outcome is in one group than in another,
+and how much less its positives are found; whether the table contradicts the first assumption
+(`FoundCheck`, by score tests and on held-out people); how far the answer depends on the logistic
+form (it is estimated again by flexible models, over the features that both groups have); and what
+becomes of it if being found depends on the features.
 
 *If features bear on being found.* Let positives of group g with features x be found at the rate c_g
 k(x), with k between 1 / factor and factor, and the same in all groups. The record, c_g f(x), is
@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from dcem.audit.found_findings import (
+from dcem.audit.positives_only_findings import (
     Departure,
     FoundAudit,
     FoundCheck,
@@ -43,16 +43,6 @@ from dcem.audit.testing import compared_people, equal_features
 from dcem.estimation.cross_fitting import FITTED_ROWS, Learners, on_one_thread
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds, usual_folds
-from dcem.estimation.found import (
-    FoundModel,
-    Ratios,
-    at_most,
-    failures,
-    fit_found,
-    log_loss,
-    predicted_found,
-    ratios,
-)
 from dcem.estimation.influence import (
     FEWEST_PEOPLE,
     FEWEST_TESTED,
@@ -65,11 +55,21 @@ from dcem.estimation.influence import (
 from dcem.estimation.nuisance_learners import candidate_models
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
 from dcem.estimation.overlap import rates_by_score
+from dcem.estimation.positives_only import (
+    FoundModel,
+    Ratios,
+    at_most,
+    failures,
+    fit_found,
+    log_loss,
+    predicted_found,
+    ratios,
+)
 from dcem.metrics.estimate import Estimate
-from dcem.table.found import recorded, with_weight
 from dcem.table.imperfect import SENSITIVITY, ImperfectTest
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError, formerly
+from dcem.table.positives_only import recorded, with_weight
 
 BINS = 5
 MOST_DEPARTURES = 6

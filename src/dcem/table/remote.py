@@ -63,10 +63,9 @@ def _fetched(address: str) -> Path:
     here = Path(_scratch().name) / hashlib.sha256(address.encode()).hexdigest()[:16]
     here.mkdir(exist_ok=True)
     if address.startswith(POSTGRES):
-        database = re.sub(
-            r"\W", "_", address.partition("?")[0].rpartition("@")[2].rpartition("/")[2]
-        )
-        file = here / f"{database or 'database'}{SERVER}"
+        database = address.partition("?")[0].rpartition("@")[2].rpartition("/")[2]
+        name = re.sub(r"\W", "_", database) or "database"
+        file = here / f"{name}{SERVER}"
         file.touch(0o600)
         file.write_text(address, encoding="utf-8")
         return file
@@ -156,24 +155,16 @@ def _names(path: Path, sql: str, changed: int) -> tuple[str, ...]:
     return tuple(next(_engine(path)[0](path, sql, 1)).schema.names)
 
 
-def is_duckdb(path: Path) -> bool:
-    """Whether a file is a database of DuckDB, by its first bytes."""
-    return _begins(path)[8:12] == b"DUCK"
-
-
-def _begins(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(16)
-
-
 def _engine(path: Path) -> tuple[Callable[[Path, str, int], RecordBatches], str]:
     """What runs SQL on a database, and the SQL that lists its tables."""
     schema = "SELECT table_name FROM information_schema.tables WHERE table_schema "
     if path.suffix == SERVER and is_fetched(path):
         return _postgres, f"{schema} NOT IN ('pg_catalog', 'information_schema')"
-    if is_duckdb(path):
+    with path.open("rb") as file:
+        begins = file.read(16)
+    if begins[8:12] == b"DUCK":
         return _duckdb, f"{schema} = 'main'"
-    if _begins(path).startswith(b"SQLite format 3"):
+    if begins.startswith(b"SQLite format 3"):
         names = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"
         return _sqlite, f"{names} AND name NOT LIKE 'sqlite_%'"
     raise InputError(f"{path} is neither a DuckDB nor an SQLite file.")

@@ -3,7 +3,7 @@
 A rate is spelt `.12`; `.10-.14`, a 95 % interval; or `F=.1,M=.12-.16`, by group. A prevalence, from
 a survey or a registry, is that of the people whom the table represents (by their weights, where
 rows have them): of everybody, or of each group that is named. What it says of the untested is
-worked out in `dcem.estimation.known`; rates of tests are in `dcem.table.imperfect`.
+worked out in `dcem.estimation.known_rates`; rates of tests are in `dcem.table.imperfect`.
 """
 
 from __future__ import annotations

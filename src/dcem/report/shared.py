@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dcem.audit.found_findings import FoundAudit
+from dcem.audit.positives_only_findings import FoundAudit
 from dcem.audit.remedies import OF_SEVERAL_GROUPS, merge_findings
 from dcem.audit.results import HIDDEN, Audit, MethodAdvice
 from dcem.estimation.findings import SEVERITIES, Finding
@@ -15,7 +15,7 @@ from dcem.report import document as doc
 from dcem.text import count
 
 if TYPE_CHECKING:
-    from dcem.compare.found import FoundComparison
+    from dcem.compare.positives_only import FoundComparison
     from dcem.compare.results import TableComparison
 
 Made = Iterable[tuple[str, str, Iterable[doc.Block]]]  # key, heading, blocks of each section
@@ -106,6 +106,16 @@ def rows_used(comparison: TableComparison | FoundComparison) -> str:
         f"{count(used)} rows"
         if used == rows
         else f"{count(used)} of {count(rows)} rows, drawn at random"
+    )
+
+
+def of_a_draw(comparison: TableComparison | FoundComparison) -> tuple[str, ...]:
+    """That a model of all rows may be better than those judged, where only some were drawn."""
+    if comparison.rows_used == comparison.rows:
+        return ()
+    return (
+        "Not that a model fitted to all rows is no better: those judged learned from "
+        f"{rows_used(comparison)}.",
     )
 
 

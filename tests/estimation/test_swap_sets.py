@@ -9,7 +9,7 @@ from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.nuisances import Nuisances
 from dcem.estimation.outcomes import Masses
-from dcem.estimation.swaps import safest, swap_set, untested_masses
+from dcem.estimation.swap_sets import safest, swap_set, untested_masses
 from dcem.table.labels import SelectiveLabels
 
 

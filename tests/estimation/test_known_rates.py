@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds
-from dcem.estimation.known import meet
+from dcem.estimation.known_rates import meet
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.outcomes import Unseen, tilted
 from dcem.estimation.ranking import RankedScore

@@ -32,24 +32,12 @@ MOST_ROWS = 1_000_000  # among which they are
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """How rows were drawn from a larger table.
+    """How rows were drawn from a larger table."""
 
-    Attributes
-    ----------
-    numbers
-        Of each row that was drawn `[n]`.
-    rows
-        Their positions in the table `[n]`.
-    share
-        Rows with a number below it were drawn.
-    seed
-        From which numbers follow.
-    """
-
-    numbers: np.ndarray
-    rows: np.ndarray
-    share: float
-    seed: int
+    numbers: np.ndarray  # of each row that was drawn [n]
+    rows: np.ndarray  # their positions in the table [n]
+    share: float  # rows with a number below it were drawn
+    seed: int  # from which numbers follow
 
 
 def read_some(

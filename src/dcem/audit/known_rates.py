@@ -4,8 +4,8 @@ If features and group explain who is tested, the doubly robust prevalence is tha
 prevalence that is known from elsewhere tests it: nothing in the table itself can. Where the two
 disagree by more than both their errors, untested people differ from tested people with the same
 features; the odds ratio by which they do is the one that meets the known rate
-(`dcem.estimation.known`). Where they agree, it is told how far from 1 it would have had to be to be
-noticed, with a probability of 80 %.
+(`dcem.estimation.known_rates`). Where they agree, it is told how far from 1 it would have had to be
+to be noticed, with a probability of 80 %.
 
 Bounds that assume nothing are tightened too: the prevalence of a part is known where it is stated,
 and the parts make up the whole.
@@ -26,7 +26,7 @@ from dcem.audit.sensitivity import prevalence_at
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.findings import Finding
 from dcem.estimation.influence import Statistic, simultaneous
-from dcem.estimation.known import (
+from dcem.estimation.known_rates import (
     MOST_BEYOND,
     OUT_OF_REACH,
     alone_beyond,
@@ -36,7 +36,7 @@ from dcem.estimation.known import (
 from dcem.estimation.outcomes import Unseen
 from dcem.estimation.results import EVERYBODY, WITHHELD
 from dcem.metrics.estimate import Estimate
-from dcem.table.known import PREVALENCE_ASSUMPTION
+from dcem.table.known_rates import PREVALENCE_ASSUMPTION
 from dcem.text import groups, p_value, percent, ratio
 
 NOTICED = 2.0  # an odds ratio that a known rate should have shown, for "fine" to be said
@@ -125,6 +125,7 @@ def tightened(evaluator: Evaluator, found: tuple[Prevalence, ...]) -> tuple[Prev
         replace(
             item,
             bounds=limits[item.group],
+            limits=_overlap_of(item.limits, limits[item.group]),
             # known also where some are out of reach of the tests
             doubly_robust=item.doubly_robust
             if item.doubly_robust.estimable

@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from dcem.estimation import conformal
 from dcem.estimation.conformal import measure_coverage
-from dcem.estimation.ends import LearntEnds, learn_ends
+from dcem.estimation.risk_limits import LearntEnds, learn_ends
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
 

@@ -9,10 +9,10 @@ import time
 import pandas as pd
 import pytest
 
-from dcem.cluster import connection
 from dcem.compare import compare_methods, fitting
 from dcem.methods import make
-from dcem.scoring import TableModel, parts, predict_folder
+from dcem.ray_cluster import connection
+from dcem.scoring import TableModel, folders, predict_folder
 from dcem.table import Roles, read_table
 from dcem.table.messages import InputError
 from dcem.tasks import make_sinusoid
@@ -94,8 +94,8 @@ def test_predict_as_here(cluster, tmp_path, monkeypatch) -> None:
         people[part::6].to_parquet(tmp_path / "people" / f"{part}.parquet")
     given = (tmp_path / "model", tmp_path / "people")
     predict_folder(*given, tmp_path / "here")
-    with Doomed(cluster, parts.score_file, tmp_path) as doomed:
-        monkeypatch.setattr(parts, "score_file", doomed.task())
+    with Doomed(cluster, folders.score_file, tmp_path) as doomed:
+        monkeypatch.setattr(folders, "score_file", doomed.task())
         told = predict_folder(*given, tmp_path / "there", backend="ray", address=cluster.address)
     assert told.rows == len(people)
     here, there = (pd.read_parquet(tmp_path / name) for name in ("here", "there"))

@@ -8,12 +8,12 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from tests.support.found import found_table
 
-from dcem.audit import found
-from dcem.audit.found import Cuts
-from dcem.audit.found_findings import without_small_found
+from dcem.audit import positives_only
+from dcem.audit.positives_only import Cuts
+from dcem.audit.positives_only_findings import without_small_found
 from dcem.audit.run import audit_labels
-from dcem.report.found import found_document
 from dcem.report.from_json import read_result
+from dcem.report.positives_only import found_document
 from dcem.table.messages import InputError
 
 
@@ -25,7 +25,7 @@ def audited():
 
 def audit_found(problem):
     """With one quick kind of model."""
-    return found.audit_found(problem, learners=lambda *_: {"linear": LogisticRegression()})
+    return positives_only.audit_found(problem, learners=lambda *_: {"linear": LogisticRegression()})
 
 
 def keys(audit):

@@ -5,9 +5,9 @@ import pytest
 
 from dcem import SelectiveLabels
 from dcem.cli.check import seconds_of
-from dcem.compare import fitting, times
+from dcem.compare import durations, fitting
+from dcem.compare.durations import compare_steps, fit_seconds, pace
 from dcem.compare.fitting import fit_steps
-from dcem.compare.times import compare_steps, fit_seconds, pace
 from dcem.methods.choosing import DEFAULT, RIVALS
 
 METHODS = (DEFAULT, *RIVALS)
@@ -21,7 +21,7 @@ def people(rows: int, columns: int = 2, groups: int = 2) -> SelectiveLabels:
 
 
 def all_steps(problem: SelectiveLabels, cores: int, monkeypatch) -> float:
-    for module in (fitting, times):
+    for module in (fitting, durations):
         monkeypatch.setattr(module, "cpu_count", lambda: cores)
     return sum(compare_steps(problem, METHODS).values())
 
@@ -36,7 +36,7 @@ def test_longer_tables_take_longer_and_budgets_hold() -> None:
 @pytest.mark.parametrize("rows", [300, 10_000])  # planted outcomes, all in processes
 def test_cores_share_the_fits(rows, monkeypatch) -> None:
     alone, two, many = (all_steps(people(rows, 20), cores, monkeypatch) for cores in (1, 2, 16))
-    started = 2 * times.START
+    started = 2 * durations.START
     assert alone / 2 < two < alone / 2 + started + 0.15 * alone
     assert alone / 16 < many < two * (0.6 if rows == 10_000 else 1.0)
 
@@ -44,7 +44,7 @@ def test_cores_share_the_fits(rows, monkeypatch) -> None:
 def test_few_quick_fits_are_worth_no_process_and_those_done_meanwhile_take_no_time(monkeypatch):
     quick = "tested-only:linear", "tested-only:boost"
     assert fitting.at_once(fit_steps("x", quick, 5, 1600, 20)) == 1
-    for module in (fitting, times):
+    for module in (fitting, durations):
         monkeypatch.setattr(module, "cpu_count", lambda: 2)
     told = compare_steps(people(10_000, 100), METHODS)
     first, *_, last = (cost for step, cost in told.items() if "planted" in step)
@@ -77,7 +77,7 @@ def test_columns_and_groups_take_time() -> None:
 
 
 def test_what_drives_a_model_takes_its_share_of_a_fit(monkeypatch) -> None:
-    monkeypatch.setattr(times, "cpu_count", lambda: 2)
+    monkeypatch.setattr(durations, "cpu_count", lambda: 2)
     fit, asking = fit_seconds(people(4200, 12))
     assert asking == pytest.approx(0.9, rel=0.5)  # seconds of the processor, as measured
     assert asking < fit
@@ -88,7 +88,7 @@ def test_what_drives_a_model_takes_its_share_of_a_fit(monkeypatch) -> None:
 
 
 def test_a_wide_table_takes_its_time_to_fit_as_well(monkeypatch) -> None:
-    monkeypatch.setattr(times, "cpu_count", lambda: 2)
+    monkeypatch.setattr(durations, "cpu_count", lambda: 2)
     fit, asking = fit_seconds(people(2500, 500))
     assert asking / fit == pytest.approx(3.5, rel=0.3)  # as measured
 

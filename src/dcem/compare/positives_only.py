@@ -9,7 +9,7 @@ What can, if positives of a group are found at one rate whatever their features:
       AUC for the outcome = 1/2 + (AUC against the found - 1/2) (1 - s) / (1 - p):
 
   which of two methods ranks better is known, by how much only up to the unknown p, which lies
-  between s and a bound (`dcem.estimation.found.at_most`).
+  between s and a bound (`dcem.estimation.positives_only.at_most`).
 * *Across groups* a found positive of a group represents 1 / c_g positives, and relative rates c_g
   are estimated from the table. How often a positive then scores higher than a random person is
   (1 - p) AUC + p / 2: again the order of methods is known.
@@ -29,7 +29,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dcem.cluster import connection
 from dcem.compare import fitting
 from dcem.compare.judge import Ranks, auc_of_group
 from dcem.compare.results import Standing
@@ -39,10 +38,10 @@ from dcem.estimation.cross_fitting import on_one_thread
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.findings import Finding, by_severity
 from dcem.estimation.folds import person_folds, within_budget
-from dcem.estimation.found import at_most, fit_found, predicted_found, ratios
 from dcem.estimation.influence import People, Statistic
 from dcem.estimation.nuisances import Nuisances
 from dcem.estimation.outcomes import Masses
+from dcem.estimation.positives_only import at_most, fit_found, predicted_found, ratios
 from dcem.estimation.results import EVERYBODY
 from dcem.extras import versions
 from dcem.hooks import ShowsItself
@@ -50,10 +49,11 @@ from dcem.methods import make
 from dcem.methods.fitting import require_no_record
 from dcem.methods.registry import MEMBERS, METHODS, works_here
 from dcem.metrics.estimate import Estimate
+from dcem.ray_cluster import connection
 from dcem.table.disclosure import few_people, hide_groups
-from dcem.table.found import recorded, with_weight
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError, formerly
+from dcem.table.positives_only import recorded, with_weight
 from dcem.text import listed
 
 USUAL = ("purple", "purple:boost", "purple:network", "y-obs:linear", "sar-em")

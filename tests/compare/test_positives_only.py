@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 from tests.support.found import found_table
 
-from dcem.compare.found import compare_found
+from dcem.compare.positives_only import compare_found
 from dcem.methods.choosing import choose_from
-from dcem.report.found import found_comparison_document
 from dcem.report.from_json import read_comparison, read_result
+from dcem.report.positives_only import found_comparison_document
 from dcem.table.messages import InputError
 
 METHODS = ["purple", "y-obs:linear"]

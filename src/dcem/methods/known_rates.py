@@ -1,8 +1,8 @@
 """A fitted model moved to a known prevalence: one place for every method and learner.
 
 A model of the tested, m(x), is also one of everybody if features explain who is tested. Where a
-known prevalence says that the odds of the untested are gamma times as high (`estimation.known`),
-the risk of everybody is
+known prevalence says that the odds of the untested are gamma times as high
+(`estimation.known_rates`), the risk of everybody is
 
     r(x) = e(x) m(x) + (1 - e(x)) gamma m(x) / (1 + (gamma - 1) m(x)),
 
@@ -27,7 +27,7 @@ from dcem.estimation.folds import person_folds
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.outcomes import Unseen, tilted
 from dcem.methods.registry import ENTRIES
-from dcem.table.known import concerned
+from dcem.table.known_rates import concerned
 from dcem.table.labels import SelectiveLabels
 
 FOLLOWS = ("tested", "grouped", "weighted", "mixed")  # kinds of methods that model m(x)

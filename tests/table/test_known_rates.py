@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from dcem.estimation.outcomes import seen_outcomes
-from dcem.table.found import recorded
-from dcem.table.known import known_words
+from dcem.table.known_rates import known_words
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
+from dcem.table.positives_only import recorded
 
 
 def made(prevalence, **more):

@@ -10,10 +10,12 @@ import dcem.scoring
 from dcem import methods
 from dcem.estimation.outcomes import tilted
 from dcem.methods.fleets import score_many
-from dcem.methods.known import FOLLOWS
+from dcem.methods.known_rates import FOLLOWS
 from dcem.methods.registry import ENTRIES
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
+
+pytestmark = pytest.mark.usefixtures("linear_models")
 
 RATIO = 0.25  # odds of the untested against the tested at equal features
 
