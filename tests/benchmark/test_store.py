@@ -12,6 +12,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from forked import FORK, started
 
 from dcem.benchmark import database, machine, store
 from dcem.benchmark.cells import expand
@@ -336,6 +337,19 @@ def test_the_database_of_somebody_else_is_left_alone(tmp_path, use, version):
     with pytest.raises(InputError, match="not a benchmark store"):
         use(path)
     assert path.read_bytes() == before
+
+
+def test_processes_that_make_a_store_at_once_all_have_it(tmp_path):
+    ready = FORK.Barrier(4)
+
+    def work():
+        for turn in range(40):
+            ready.wait()
+            store.Store(tmp_path / f"{turn}.sqlite").close()
+
+    for child in [started(work) for _ in range(4)]:
+        child.join(60)
+        assert child.exitcode == 0
 
 
 def test_a_store_that_cannot_be_opened_is_refused(tmp_path):

@@ -31,6 +31,7 @@ from dcem.table.messages import InputError
 STORE = "store.sqlite"
 _MIGRATIONS = resources.files("dcem.benchmark") / "migrations"
 VERSION = sum(file.name.endswith(".sql") for file in _MIGRATIONS.iterdir())
+WAIT = 60  # seconds for another process to let go of the file
 # How SQLite fails on a damaged file; its own message may be no text.
 DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
 # What the checksum of a result is taken of, with the worker that computed it.
@@ -53,12 +54,12 @@ def open_database(path: Path, *, create: bool) -> sqlite3.Connection:
     elif not path.exists():
         raise InputError(f"No store at {path}. 'dcem benchmark run' makes one.")
     try:  # autocommit mode: every statement is its own transaction unless BEGIN says otherwise
-        db = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
+        db = sqlite3.connect(path, timeout=WAIT, isolation_level=None, check_same_thread=False)
     except sqlite3.OperationalError as error:
         raise InputError(f"{path} cannot be opened: {error}.") from None
     try:
         _version(path, db, may_be_new=create)
-        db.execute("PRAGMA journal_mode = WAL")
+        _write_ahead(db)
         db.execute("PRAGMA synchronous = NORMAL")  # safe against a killed process
         _migrate(db)
     except DAMAGE as error:
@@ -133,6 +134,20 @@ def _version(path: Path, db: sqlite3.Connection, *, may_be_new: bool) -> int:
     if version == 0 or not {"cells", "plan"} <= tables:
         raise InputError(f"{path} is not a benchmark store, and is left as it is.")
     return version
+
+
+def _write_ahead(db: sqlite3.Connection) -> None:
+    """Switch to write-ahead mode. SQLite's own timeout does not cover this statement: where several
+    processes open a new store at once, all but one are told that it is locked."""
+    give_up = time.monotonic() + WAIT
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                raise
+            time.sleep(0.01)
 
 
 def _migrate(db: sqlite3.Connection) -> None:
