@@ -132,7 +132,7 @@ def test_networks_have_a_fifth_beforehand_however_few_tests_are_positive(positiv
     z = np.random.default_rng(0).normal(size=n)
     problem = SelectiveLabels.from_arrays(z[:, None], y)
     parts = ("network", "linear")  # which say the same
-    fitted = ensemble_parts.Parts({}, dict.fromkeys(parts, z), np.ones(n), None, {})
+    fitted = ensemble_parts.Parts({}, dict.fromkeys(parts, z), np.ones(n), None, z[:0], {})
     made = make("ensemble", parts=parts)
     made.calibrated_ = False
     made._weigh(problem, fitted, problem.tested, honest=True)
@@ -228,7 +228,7 @@ def test_shares_losses_and_the_line_by_hand(designed):
     )
     z = {"boost": 2 * risk, "linear": risk + 0.3 * rng.normal(size=n)}
     asked = {name: values[:50] + rng.normal(size=(3, 50)) for name, values in z.items()}
-    fitted = ensemble_parts.Parts({}, z, chance, None, asked)
+    fitted = ensemble_parts.Parts({}, z, chance, None, np.arange(0), asked)
     made = make("ensemble", parts=tuple(z))
     made.calibrated_ = True
     made._weigh(problem, fitted, tested, honest=True)

@@ -73,15 +73,16 @@ class Parts:
         Out-of-fold probability of being tested `[n]`.
     testing_model
         A model of it, fitted to all folds but one.
-    by_model
-        Part -> log-odds of some rows, untested ones where there are enough, by the model of each
-        fold `[folds, asked]`.
+    asked, by_model
+        Some rows, untested ones where there are enough, and part -> their log-odds by the model of
+        each fold `[folds, asked]`.
     """
 
     models: dict[str, list[Any]]
     log_odds: dict[str, np.ndarray]
     testing: np.ndarray
     testing_model: Any
+    asked: np.ndarray
     by_model: dict[str, np.ndarray]
 
 
@@ -226,6 +227,7 @@ def fit_parts(
         log_odds,
         expit(z_tested),
         policies[0][0],
+        asked,
         {name: np.stack([one.asked for one in of_part]) for name, of_part in found.items()},
     )
 
