@@ -202,14 +202,15 @@ def fit_parts(
         if scaled is not None:
             scaling, made = scaled.result()
             given = scaling, LearningRows.of(table, made, z_tested)
-            each = range(len(numbers))
+            each, guess = range(len(numbers)), first_guess(table, z_tested)
+            # all untested rows may be in one fold, and then its network has none to learn from
+            untested = not any(tested[~one].all() for one in inside)
             fit: Callable[..., list[ScoredModel]] = fit_networks
             if apart is None:
                 fit = partial(fit_networks, tell=tally.add)
             for stack in [each] if apart is None else [[k] for k in each]:
                 own = [inside[k] for k in stack], [places[k] for k in stack], asked
-                begin_at = start.of(stack) if start else None, first_guess(table, z_tested)
-                how = seed + stack[0], steps, *begin_at
+                how = seed + stack[0], steps, start.of(stack) if start else None, guess, untested
                 networks.append((apart or workers).submit(fit, *given, *own, *how))
         for part in others[len(early) :]:
             begin(part)

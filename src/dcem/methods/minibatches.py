@@ -100,6 +100,7 @@ def fit_networks(
     steps: int,
     start: Start | None = None,
     guess: float = 0.0,
+    untested: bool = True,
     tell: Callable[[int], None] = lambda steps: None,
 ) -> list[ScoredModel]:
     """One network per fold, which does not learn from the rows inside it, and scores its `places`.
@@ -107,8 +108,8 @@ def fit_networks(
     Pseudo-labels are renewed every few steps, as in `dcem`; batches are drawn so that at least
     half of their rows are tested, and weights undo that. Held-out tested rows say when to stop; for
     networks with a `start`, those among them that they have not seen before. The inputs of the rows
-    are as `scaling` makes them; without a `start`, networks begin near the log-odds `guess`; `tell`
-    hears of steps that are done.
+    are as `scaling` makes them; without a `start`, networks begin near the log-odds `guess`; they
+    learn from the `untested` where there are any; `tell` hears of steps that are done.
     """
     inputs, y, tested, weight, u, evidence = rows
     log_untested = -np.logaddexp(0, u)
@@ -120,7 +121,7 @@ def fit_networks(
     teacher = Stack(stack.sizes, stack.flat.copy())
     schedule = Schedule(steps=steps, patience=steps // (6 if start else 3))
     pace = pace_of(tested, weight)
-    batches, n_tested, factors = _half_tested(inside, tested, schedule.batch, seeds)
+    batches, n_tested, factors = _half_tested(inside, tested, schedule.batch, seeds, untested)
 
     def slope(step: int, at: np.ndarray, z: np.ndarray) -> np.ndarray:
         if step % pace == 0:
@@ -160,14 +161,14 @@ def be_ready() -> None:
 
 
 def _half_tested(
-    inside: list[np.ndarray], tested: np.ndarray, size: int, seeds: list[int]
+    inside: list[np.ndarray],
+    tested: np.ndarray,
+    size: int,
+    seeds: list[int],
+    untested: bool = True,
 ) -> tuple[Iterator[np.ndarray], int, np.ndarray]:
-    """Batches `[M, B]`, tested rows first; how many these are; and what each row counts `[B]`.
-
-    Where all untested rows are in one fold, its network has none to learn from: none is taken.
-    """
-    apart = any(tested[~one].all() for one in inside)
-    share = 1.0 if apart else float(tested.mean())
+    """Batches `[M, B]`, tested rows first; how many these are; and what each row counts `[B]`."""
+    share = float(tested.mean()) if untested else 1.0
     size = min(size, len(tested))
     n_tested = round(size * max(TESTED_SHARE, share)) if share < 1 else size
     factors = np.repeat(
