@@ -164,7 +164,8 @@ class Prepared:
     def support(self) -> Support:
         """How far the rows to learn from reach."""
         table = self.standard
-        return Support.fit(table.X, table.tested, table.group, self.n_groups, table.person)
+        people = table.person, table.weight
+        return Support.fit(table.X, table.tested, table.group, self.n_groups, *people)
 
     def finish(self) -> None:
         """Fitted attributes that all methods have: which rows were learnt from, and their reach.

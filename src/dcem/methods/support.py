@@ -5,7 +5,9 @@ is from them, and neither needs its group:
 
 * *distance* to the nearest cluster of tested training rows, in units of the distance that 99 % of
   tested rows keep themselves; above 1 a row is unlike anything tested;
-* *testing probability*, averaged over the groups by their share, for methods that model it.
+* *testing probability*, averaged over the groups by their share, for methods that model it. What is
+  too little depends on how many are tested, as for audit and comparison (`estimation.overlap`):
+  everybody has a small one in a small random sample.
 
 The spread of an ensemble is not such a measure: its members can agree confidently where there is no
 data. Clusters are means over at least ten people, so that a saved model holds nobody's features;
@@ -21,21 +23,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dcem.estimation.overlap import RARE
 from dcem.table.disclosure import THRESHOLD, people_of
 
 CLUSTERS = 256
 SAMPLE = 50_000  # tested rows looked at, at most
-UNLIKELY = 0.01  # a testing probability below this does not count as support
+UNLIKELY = 0.01  # testing probability below which, and under `RARE` of the rate, is no support
 BLOCK = 1024  # rows whose distances stay in the cache
 
 
 @dataclass(frozen=True)
 class Support:
-    """Clusters of tested rows, in preprocessed features, and the shares of the groups."""
+    """Clusters of tested rows, in preprocessed features; shares of the groups; share tested."""
 
     centers: np.ndarray  # [c, d]
     radius: float
     group_shares: np.ndarray  # [G]
+    rate: float = 1.0  # share of the rows that were tested
 
     @classmethod
     def fit(
@@ -45,8 +49,10 @@ class Support:
         group: np.ndarray,
         n_groups: int,
         person: np.ndarray | None = None,
+        weight: np.ndarray | None = None,
     ) -> Support:
         """From preprocessed training rows; `person` holds codes, None if each row is its own."""
+        rate = float(np.average(tested > 0, weights=weight))
         rng = np.random.default_rng(0)
         chosen = np.flatnonzero(tested > 0)
         if len(chosen) > SAMPLE:
@@ -72,7 +78,9 @@ class Support:
         sizes = np.bincount(group, minlength=n_groups)
         # in tens, since exact shares would tell a small count
         shares = np.where(sizes > 0, np.maximum(np.round(sizes / THRESHOLD), 1), 0)
-        return cls(centers, radius, shares / shares.sum())
+        seen = (tested > 0).sum()
+        rate *= max(np.round(seen / THRESHOLD), 1) * THRESHOLD / seen
+        return cls(centers, radius, shares / shares.sum(), min(rate, 1.0))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What is not a single number, by name, for a file."""
@@ -80,7 +88,12 @@ class Support:
 
     @classmethod
     def from_arrays(
-        cls, arrays: Mapping[str, np.ndarray], radius: float, n_inputs: int, n_groups: int
+        cls,
+        arrays: Mapping[str, np.ndarray],
+        radius: float,
+        rate: float,
+        n_inputs: int,
+        n_groups: int,
     ) -> Support:
         """The inverse of `arrays`; ValueError where they do not fit together."""
         centers, shares = arrays["centers"], arrays["group_shares"]
@@ -88,7 +101,9 @@ class Support:
             raise ValueError("the clusters of tested rows are not of these features")
         if shares.shape != (n_groups,) or not (shares >= 0).all() or not 0 < radius < np.inf:
             raise ValueError("the shares of the groups or the reach of the tested cannot be")
-        return cls(centers, radius, shares)
+        if not 0 < rate <= 1:
+            raise ValueError("the share of rows that were tested cannot be")
+        return cls(centers, radius, shares, rate)
 
     def of(self, X: np.ndarray, propensity: Any = None) -> pd.DataFrame:
         """`distance`, `testing_probability` and `supported` of preprocessed rows.
@@ -101,7 +116,7 @@ class Support:
         probability = np.full(len(X), np.nan)
         if propensity is not None:
             probability = self.testing_probability(X, propensity) @ self.group_shares
-        supported = (distance <= 1) & ~(probability < UNLIKELY)
+        supported = (distance <= 1) & ~(probability < min(UNLIKELY, RARE * self.rate))
         return pd.DataFrame(
             {"distance": distance, "testing_probability": probability, "supported": supported}
         )

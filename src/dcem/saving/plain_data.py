@@ -56,7 +56,7 @@ class Packer:
             "parameters": self._parameters(one),
             "fitted": self._fitted(one, place),
             "preprocessor": {"identity": one.preprocessor_.identity},
-            "support": {"radius": float(one.support_.radius)},
+            "support": {"radius": float(one.support_.radius), "rate": float(one.support_.rate)},
             "training_counts": encode_value(counts.reset_index().to_dict(orient="list")),
         }
         if hasattr(one, "encoder_"):
@@ -156,6 +156,7 @@ class Unpacker:
         one.support_ = Support.from_arrays(
             self._part(f"{place}support_"),
             float(node["support"]["radius"]),
+            float(node["support"].get("rate", 1.0)),  # earlier versions took everybody's to be so
             one.preprocessor_.n_outputs,
             len(one.group_names_),
         )

@@ -53,8 +53,8 @@ class Scores:
         Probability that people like this are tested, averaged over the groups; NaN if the method
         has no model of testing.
     like_tested
-        Whether people like this were tested: a distance of at most 1, and a testing probability
-        of at least 1 %.
+        Whether people like this were tested: a distance of at most 1, a testing probability of at
+        least 1 % or a tenth of the share tested, and no feature missing that nobody lacked.
     """
 
     score: np.ndarray
