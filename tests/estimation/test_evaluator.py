@@ -273,6 +273,7 @@ class TestNuisances:
         high = exact(problem, np.append(np.full(59, 0.5), 1e-6), np.full(60, 0.5))
         assert low.truncated_testing.min() == 1e-6  # rare for everybody: nothing to truncate
         assert high.truncated_testing.min() == pytest.approx(RATE_FLOOR * 0.5, rel=0.03)
+        assert replace(high, known=True).truncated_testing.min() == 1e-6  # those of a design
 
 
 class TestFolds:

@@ -21,3 +21,14 @@ def test_few_tests_are_not_called_a_lack_of_overlap(heavy, chance, why) -> None:
     found = next(iter(assess(people, testing, known=True).overlap.values()))
     assert found.effective < 30
     assert found.reason.startswith(why)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_weights_of_a_design_are_what_they_are(known) -> None:
+    row = np.arange(400)
+    tested, testing = row % 2 == 0, np.where(row % 2 == 0, 1.0, 0.5)
+    testing[:20] = 1e-4  # ten of them were tested nonetheless
+    y = np.where(tested, row // 2 % 2, np.nan)
+    people = SelectiveLabels.from_arrays(row[:, None], y, tested=tested)
+    found = assess(people, testing, known=known).overlap["everybody"]
+    assert found.effective == pytest.approx(10 if known else 12, abs=0.1)

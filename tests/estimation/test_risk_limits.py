@@ -8,6 +8,7 @@ from scipy.special import expit
 
 from dcem.estimation import conformal
 from dcem.estimation.conformal import measure_coverage
+from dcem.estimation.outcomes import Unseen
 from dcem.estimation.risk_limits import LearntEnds, learn_ends
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
@@ -136,3 +137,13 @@ def test_stated_rates_move_the_ends_to_the_truth_and_their_doubt_widens_them():
     described, arrays = ends.to_plain()
     again = LearntEnds.from_plain(described, arrays, 3)
     np.testing.assert_array_equal(again.interval(X, 1.5), ends.interval(X, 1.5))
+
+
+def test_probabilities_of_a_design_have_no_floor(monkeypatch):
+    X, tested, y, _ = people(400, 6)
+    chance = np.where(tested, 1e-4, 0.9)
+    problem = SelectiveLabels.from_arrays(X, y * tested, tested=tested, testing_probability=chance)
+    asked, of = [], Unseen.of
+    monkeypatch.setattr(Unseen, "of", lambda *given: asked.append(given[2]) or of(*given))
+    learn_ends(problem)
+    np.testing.assert_array_equal(asked[0], chance)

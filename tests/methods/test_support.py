@@ -8,7 +8,9 @@ from dcem.methods import make
 from dcem.table.labels import SelectiveLabels
 
 
-def table(share: float, n: int = 6000, corner: float = 1.0, weight: bool = False) -> SelectiveLabels:
+def table(
+    share: float, n: int = 6000, corner: float = 1.0, weight: bool = False
+) -> SelectiveLabels:
     """People of whom so many are tested at random; in a corner fewer, by a factor."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(n, 2))

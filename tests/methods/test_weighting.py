@@ -254,3 +254,19 @@ def test_probabilities_of_a_design_take_the_place_of_the_model(method: type, opt
     assert off.max() < 1e-6  # of the rows it learnt from
     assert usual.max() > 1e-4
     assert not np.allclose(fitted.predict_proba(rows.X), modelled.predict_proba(rows.X))
+
+
+@pytest.mark.parametrize("options", [{"learner": "linear"}, PLAIN], ids=["linear", "network"])
+@pytest.mark.parametrize("method", [InversePropensityClassifier, DoublyRobustClassifier])
+def test_small_probabilities_of_a_design_are_not_clipped(method: type, options: dict) -> None:
+    """After `next-tests`: everybody tested before, and a few of the others by lot."""
+    row = np.arange(240)
+    tested, chance = (row < 120) | (row % 10 == 0), np.where(row < 120, 1, 0.01)
+    rows = problem(240, tested=tested, testing_probability=chance, id=row)
+    options = options | {"random_state": 0}
+    usual, other = (method(clip=clip, **options).fit_problem(rows) for clip in (0.05, 0.2))
+    np.testing.assert_array_equal(usual.predict_proba(rows.X), other.predict_proba(rows.X))
+    assert np.isfinite(usual.predict_proba(rows.X)).all()
+    if method is InversePropensityClassifier:
+        lesson = usual._lesson(TrainingTable.of(rows, None, None).columns() | {"e": chance}, 2)
+        assert set(lesson.factor) == {1, 100}

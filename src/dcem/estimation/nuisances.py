@@ -39,7 +39,7 @@ from dcem.estimation.outcomes import true_risk
 from dcem.estimation.results import Nuisance
 from dcem.table.labels import SelectiveLabels
 
-RATE_FLOOR = 0.01  # of the mean rate: the smallest probability of a test that is divided by
+RATE_FLOOR = 0.01  # of the mean rate: the smallest modelled probability that is divided by
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,13 @@ class Nuisances:
 
     @property
     def truncated_testing(self) -> np.ndarray:
-        """P(tested | x, a), no less than `RATE_FLOOR` of its mean [n]: what is divided by."""
-        return np.maximum(self.testing, RATE_FLOOR * self.testing.mean())
+        """P(tested | x, a) to divide by [n]: if modelled, no less than `RATE_FLOOR` of its mean."""
+        return self.testing if self.known else truncated(self.testing, self.testing.mean())
+
+
+def truncated(testing: np.ndarray, rate: float) -> np.ndarray:
+    """Modelled probabilities of a test, no less than `RATE_FLOOR` of the mean rate [n]."""
+    return np.maximum(testing, RATE_FLOOR * rate)
 
 
 def fit_nuisances(

@@ -38,7 +38,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People, kish
-from dcem.estimation.nuisances import RATE_FLOOR
+from dcem.estimation.nuisances import truncated
 from dcem.estimation.results import Histogram, Overlap
 from dcem.metrics.calibration import equal_mass
 from dcem.table.disclosure import in_tens
@@ -94,7 +94,7 @@ def assess(
     if people.weight @ lost <= MOST_LOST * people.weight.sum():
         lost = np.zeros(len(problem), bool)
     overlap = {
-        name: _describe(name, problem, people, testing, mine, mine & ~lost)
+        name: _describe(name, problem, people, testing, mine, mine & ~lost, known)
         for name, mine in masks.items()
     }
     return Reach(overlap, ~lost)
@@ -126,14 +126,14 @@ def _describe(
     testing: np.ndarray,
     mine: np.ndarray,
     within: np.ndarray,
+    known: bool,
 ) -> Overlap:
     weight = people.weight[mine]
     total = max(float(weight.sum()), 1e-300)
     reach = float(people.weight @ within) / total
     used = within & problem.tested
-    weights = people.weight[used] / np.maximum(
-        testing[used], RATE_FLOOR * problem.tested[mine].mean()
-    )
+    chance = testing if known else truncated(testing, problem.tested[mine].mean())
+    weights = people.weight[used] / chance[used]
     if people.person is not None and len(weights):
         weights = np.bincount(people.person[used], weights)
         weights = weights[weights > 0]

@@ -59,7 +59,7 @@ from dcem.estimation.influence import (
     clustered_covariance,
     logistic,
 )
-from dcem.estimation.nuisances import RATE_FLOOR
+from dcem.estimation.nuisances import truncated
 from dcem.estimation.outcomes import Unseen, mean_rates
 from dcem.learners.preprocess import Preprocessor
 from dcem.table.imperfect import result_probability
@@ -281,8 +281,7 @@ def learn_ends(
         found.append(z)
     e, m = found
     known = problem.testing_probability
-    testing = expit(e) if known is None else known
-    testing = np.maximum(testing, RATE_FLOOR * testing.mean())
+    testing = truncated(expit(e), expit(e).mean()) if known is None else known
     positive = expit(m) if test is None else result_probability(expit(m), mean_rates(problem))
     unseen = Unseen.of(problem, positive, testing)
     tilt = float(np.exp(np.average(np.log(unseen.tilt + np.zeros(len(m))), weights=weight)))

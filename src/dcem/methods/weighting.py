@@ -2,8 +2,9 @@
 
 Both learn from tested rows, whose labels are the truth, and let a row that was unlikely to be
 tested represent the many like it that were not. Where tests were drawn by a known design (the role
-`testing_probability`), its probabilities take the place of modelled ones. They need *overlap*: a
-positive chance of a test everywhere. Sharp testing rules break that, and the weights explode.
+`testing_probability`), its probabilities take the place of modelled ones, as small as they are.
+They need *overlap*: a positive chance of a test everywhere. Sharp testing rules break that, and the
+weights explode.
 """
 
 from __future__ import annotations
@@ -59,8 +60,9 @@ class InversePropensityClassifier(LearnerClassifier):
     variant
         "corrected" or "published".
     clip
-        The smallest probability that "corrected" divides by: no weight exceeds 1/clip before
-        normalisation. "published" does not clip, and refuses any other value than the default.
+        The smallest modelled probability that "corrected" divides by: no weight exceeds 1/clip
+        before normalisation. Those of a known design are right, and not clipped. "published" clips
+        none, and refuses any other value than the default.
     propensity_settings
         How the network of P(tested | x, a) is trained; None is the variant's way: 1000 steps and
         last weights if published, else up to 300 faster ones and the best by validation rows.
@@ -114,8 +116,8 @@ class InversePropensityClassifier(LearnerClassifier):
 
     def _lesson(self, rows: Any, n_groups: int) -> Lesson:
         published = self.variant == "published"
-        e = rows["e"].clip(min=SMALLEST if published else self.clip)
-        return Lesson(rows["y"], keep=rows["tested"], factor=1 / e, mean_one=not published)
+        factor = 1 / _bounded(rows["e"], rows, SMALLEST if published else self.clip)
+        return Lesson(rows["y"], keep=rows["tested"], factor=factor, mean_one=not published)
 
 
 class DoublyRobustClassifier(LearnerClassifier):
@@ -141,7 +143,8 @@ class DoublyRobustClassifier(LearnerClassifier):
     Parameters
     ----------
     clip
-        The smallest probability of being tested to divide by.
+        The smallest modelled probability of being tested to divide by. Those of a known design are
+        right, and not clipped.
     propensity_settings
         How the network of P(tested | x, a) is trained; None takes 1000 steps without `patience`,
         else up to 300 faster ones and the best weights by validation rows.
@@ -240,7 +243,8 @@ class DoublyRobustClassifier(LearnerClassifier):
     def _pseudo_outcome(self, rows: Any, e: Any, m: Any) -> Any:
         """What everybody's outcome would be, rightly on average if `e` or `m` is right."""
         y = rows.get("unbiased")
-        return m + rows["tested"] * ((rows["y"] if y is None else y) - m) / e.clip(min=self.clip)
+        error = (rows["y"] if y is None else y) - m
+        return m + rows["tested"] * error / _bounded(e, rows, self.clip)
 
 
 def propensities(
@@ -277,6 +281,11 @@ def propensities(
     if train.chance is not None:  # tests were drawn by a known design
         e, e_held = train.chance, None if watched is None else watched.chance
     return e, e_held, whole
+
+
+def _bounded(e: Any, rows: Any, least: float) -> Any:
+    """The probabilities to divide by: modelled ones are clipped, those of a design are right."""
+    return e.clip(min=SMALLEST if rows.get("chance") is not None else least)
 
 
 def halves(
