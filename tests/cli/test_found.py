@@ -70,10 +70,15 @@ def test_compare_fit_and_predict_agree_on_what_is_known(claims, tmp_path):
     [
         (["--test-specificity", ".9"], "positives-only"),
         (["--method", "ipw", "--out", "model"], "who was tested"),
+        (["--planted", "3"], "--planted"),
+        (["--threshold", ".2"], "--threshold"),
+        (["--capacity", ".1"], "--capacity"),
+        (["--folds", "2", "--bounds", "2"], "--bounds"),
     ],
 )
 def test_what_cannot_be_together_is_refused(claims, more, said):
-    command = "fit" if "--out" in more else "audit"
+    ours = {"--out": "fit", "--test-specificity": "audit"}
+    command = next((ours[word] for word in more if word in ours), "compare")
     done = run(command, claims, *ROLES, *more)
     assert done.exit_code == 2
     assert said in done.output

@@ -1,6 +1,7 @@
 """Methods compared on a table: out of fold, per target, with planted outcomes."""
 
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -9,16 +10,20 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from dcem.cli import app
-from dcem.compare import compare_methods, plant
+from dcem.cli import COMMANDS, app
+from dcem.cli._lazy import load_command
+from dcem.compare import compare_methods
 from dcem.compare.planted import (
     CEILING,
     FAMILIES,
     GAMMA,
     along,
+    by_decider,
     fitted_index,
     outcome_dependent,
     plant_task,
+    planting,
+    policy_index,
 )
 from dcem.compare.results import TableComparison, estimates, shown_group_counts
 from dcem.compare.run import _counts
@@ -192,6 +197,22 @@ class TestCompare:
         assert sum(group.people for group in found.groups) == len(parts[0])
         assert found.people == len(parts[2])
 
+    def test_no_row_budget_is_told_where_people_to_judge_by_are_given(self, task) -> None:
+        problem, _ = task
+        problem, test = (problem.subset(np.arange(900) % 2 == k) for k in (0, 1))
+        found = compare_methods(
+            problem, LINEAR, test=test, max_rows=100, planted=0, n_resamples=20, n_members=1
+        )
+        assert found.configuration["row budget"] == "none"
+        assert found.rows_used == len(problem)
+        (best,) = (one for one in found.findings if one.key == "best")
+        assert "do not include chance in training" in best.text  # with single fits
+
+    def test_models_of_one_group_may_be_compared(self, task) -> None:
+        names = ["group-0-only:linear", "group-1-only:linear"]
+        found = compare_methods(task[0], names, n_folds=2, planted=2, n_resamples=20, n_members=1)
+        assert [one.name for one in found.methods] == names
+
     def test_frame_holds_everything(self, comparison: TableComparison) -> None:
         frame = comparison.to_frame()
         assert set(frame["method"]) == {"y-obs", "tested-only", CEILING}
@@ -304,19 +325,58 @@ class TestPlanted:
         self, table: tuple[SelectiveLabels, Nuisances], family: str
     ) -> None:
         problem, models = table
-        fitted = fitted_index(problem, models)
-        made = plant_task(family, problem, models, fitted, np.random.default_rng(1))
+        indices = fitted_index(problem, models), policy_index(problem, models)
+        made = plant_task(family, problem, models, indices, np.random.default_rng(1))
         assert made.truth.mean() == pytest.approx(models.outcome.mean(), abs=0.06)
         for code, rate in ((0, 0.4), (1, 0.2)):
             mine = made.train.group == code
             assert made.train.tested[mine].mean() == pytest.approx(rate, abs=0.06)
         assert not set(made.train.row) & set(made.test.row)
 
+    @pytest.mark.parametrize("family", [family.name for family in FAMILIES])
+    def test_no_outcome_depends_on_what_affects_testing_alone(self, table, family) -> None:
+        problem, models = table
+        rng = np.random.default_rng(2)
+        models = replace(models, testing=1 / (1 + np.exp(-np.nan_to_num(problem.X[:, 1]))))
+        risks = []
+        for other in (problem.X[:, 1], rng.normal(size=len(problem))):
+            X = np.column_stack([problem.X[:, 0], other, problem.X[:, 2:]])
+            told = replace(problem, X=X, testing_only=(problem.feature_names[1],))
+            indices = fitted_index(told, models), policy_index(told, models)
+            made = plant_task(family, told, models, indices, np.random.default_rng(1))
+            risks.append(made.risk)
+        np.testing.assert_array_equal(*risks)
+        alone = replace(problem, testing_only=problem.feature_names)
+        assert np.ptp(fitted_index(alone, models)) == 0
+
+    def test_planted_tests_depend_on_who_decides_as_real_ones_do(self, table) -> None:
+        problem, models = table
+        rng = np.random.default_rng(3)
+        decider = rng.integers(5, size=len(problem))
+        rate = np.array([0.1, 0.2, 0.3, 0.5, 0.7])[decider]
+        y = np.where(rng.random(len(problem)) < rate, problem.y_imputed, np.nan)
+        told = SelectiveLabels.from_arrays(problem.X, y, decider=decider)
+        models = replace(models, testing=np.full(len(y), 0.36))
+        moved = by_decider(told, models.testing)
+        np.testing.assert_allclose(moved, rate, atol=0.05)
+        alike = replace(told, decider=rng.permutation(decider))
+        np.testing.assert_allclose(by_decider(alike, models.testing), 0.36, atol=0.03)
+        seen = []
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(
+                "dcem.compare.planted.fit_and_score",
+                lambda names, parts, *_, **__: seen.extend(parts),
+            )
+            planting(told, models, ["tested-only:linear"], repetitions=2)
+        train = seen[0].train
+        rates = [train.tested[train.decider == code].mean() for code in range(5)]
+        np.testing.assert_allclose(rates, [0.1, 0.2, 0.3, 0.5, 0.7], atol=0.1)
+
     def test_outcomes_are_planted_where_no_feature_varies(self, table) -> None:
         problem, models = table
         constant = replace(problem, X=np.ones_like(problem.X))
         index, rng = np.zeros(len(problem)), np.random.default_rng(1)
-        made = plant_task("interactions", constant, models, index, rng)
+        made = plant_task("interactions", constant, models, (index, index), rng)
         assert made.risk.std() == pytest.approx(0, abs=1e-9)
 
     def test_outcome_dependent_testing_has_its_odds_ratio(self) -> None:
@@ -331,13 +391,13 @@ class TestPlanted:
     ) -> None:
         problem, models = table
         method = "tested-only:linear"
-        found = plant(problem, models, [method], repetitions=2, max_rows=800)
+        found = planting(problem, models, [method], repetitions=2, max_rows=800)()
         scores = {(s.method, s.family): s.auc.value for s in found.scores}
         assert 0.6 < scores[method, "sharpened"] < scores[CEILING, "sharpened"] + 0.02
 
     def test_one_repetition_is_refused(self, table: tuple[SelectiveLabels, Nuisances]) -> None:
         with pytest.raises(InputError, match="2 or more"):
-            plant(*table, ["tested-only"], repetitions=1)
+            planting(*table, ["tested-only"], repetitions=1)
 
     def test_a_drawn_outcome_goes_along_with_testing_as_the_fitted_one_does(self) -> None:
         rng = np.random.default_rng(0)
@@ -347,6 +407,14 @@ class TestPlanted:
         correlation = np.corrcoef([mixed, policy, fitted])
         assert correlation[0, 1] == pytest.approx(correlation[1, 2])
         assert np.std(mixed) == pytest.approx(1)
+
+
+def test_options_have_the_defaults_of_the_function() -> None:
+    defaults = {name: one.default for name, one in signature(compare_methods).parameters.items()}
+    options = {one.name: one.default for one in load_command("compare", COMMANDS["compare"]).params}
+    names = {"folds": "n_folds", "members": "n_members", "seed": "random_state"}
+    names |= {name: name for name in ("max_rows", "planted", "floor", "threshold", "capacity")}
+    assert {one: options[one] for one in names} == {a: defaults[b] for a, b in names.items()}
 
 
 class TestCommand:

@@ -127,6 +127,39 @@ class TestRanking:
         assert found.values["level_with"] == ["c"]
         assert found.headline.index("`b`") < found.headline.index("`c`")
 
+    @pytest.mark.parametrize(
+        ("single", "said"),
+        [
+            ((), "at once and include chance in training."),
+            (("a",), "at once and include chance in training, except that of `a`."),
+            (("a", "b"), "at once, but do not include chance in training."),
+        ],
+    )
+    def test_chance_in_training_is_included_where_fits_are_repeated(self, single, said) -> None:
+        ahead = {"b": Estimate(0.1, 0.05, 0.15)}
+        both = {"a": judged(), "b": judged()}
+        found = about_best(both, Standing("a", ahead, ()), "dr", 0.005, single=single)
+        assert said in found.text
+
+    def test_who_ranks_the_tested_best_is_not_taken_for_everybody(self) -> None:
+        made = made_up_comparison(estimable=False)
+        names = ["ensemble", *(method.name for method in made.methods[1:])]
+        methods = tuple(
+            replace(one, name=name) for one, name in zip(made.methods, names, strict=True)
+        )
+        ahead = {name: Estimate(0.1, 0.05, 0.15) for name in names if name != names[1]}
+        standings = {"tested": Standing(names[1], ahead, ())}
+        comparison = replace(made, methods=methods, standings=standings)
+        assert recommended(comparison).name == "ensemble"
+        (choice,) = (one for one in conclusions(comparison) if one.key == "choice")
+        assert "among the tested alone" in choice.headline
+        verdict = opening(comparison).verdict
+        assert verdict.answer == (
+            f"Use `ensemble`, the default: `{names[1]}` ranks the tested best; nothing is known of "
+            "everybody else"
+        )
+        assert not any("lead" in one or "clearly better" in one for one in verdict.sentences)
+
     def test_where_some_are_out_of_reach_nothing_is_said_of_everybody(self) -> None:
         found = about_best({"a": judged()}, Standing("a", {}, ()), "dr", 0.005, WITHIN)
         assert found.headline.startswith("Among those within reach of the tests (doubly robust), ")

@@ -45,6 +45,22 @@ def test_a_saved_comparison_counts_for_its_own_table():
     assert choose_from({"data": []}, "abc", roles) is None
 
 
+def test_who_ranks_the_tested_best_does_not_overrule_the_default():
+    first = {"best": "dcem", "level_with": []}
+    saved = {
+        "data": {"SHA-256": "abc"},
+        "methods": [{"name": name} for name in COMPARED],
+        "standings": {"tested": first},
+    }
+    choice = choose_from(saved, "abc", {})
+    assert choice.method == DEFAULT
+    assert "among the tested alone" in choice.reason
+    # where only positives are known and rates are stated, everybody counts as tested
+    roles = {"positives only": "yes"}
+    saved["data"] |= roles
+    assert choose_from(saved, "abc", roles).method == "dcem"
+
+
 def test_a_method_whose_library_is_missing_is_named_and_not_taken(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
     choice = choose("dcem", (), COMPARED)

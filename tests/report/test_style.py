@@ -16,6 +16,10 @@ from dcem.report.svg import _short, _thinned, inline_svg
 from dcem.text import percent
 
 
+def target_of(comparison, key: str):
+    return next(target for target in comparison.targets if target.key == key)
+
+
 def contrast(first: str, second: str) -> float:
     def luminance(colour: str) -> float:
         channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
@@ -57,7 +61,7 @@ def test_the_axes_of_a_decision_curve_hold_its_curves() -> None:
     comparison = made_up_comparison(n_methods=1)
     judged = comparison.methods[0].judgements["dr"]
     judged.decision_curves["everybody"].net_benefit[-3:] = -0.9  # a score that does much harm
-    (ax,) = decision_curves(comparison, comparison.target("dr")).figure.axes[:1]
+    (ax,) = decision_curves(comparison, target_of(comparison, "dr")).figure.axes[:1]
     bottom, top = ax.get_ylim()
     assert bottom < -0.9 < judged.decision_curves["everybody"].net_benefit.max() < top
 
@@ -86,7 +90,7 @@ def titles(drawing) -> list[str]:
 
 def test_a_pointer_on_a_curve_is_told_its_numbers() -> None:
     comparison = made_up_comparison(n_methods=2)
-    target = comparison.target("dr")
+    target = target_of(comparison, "dr")
     judged = comparison.methods[0].judgements["dr"]
     told = titles(roc_curves(comparison, target))
     assert len(told) == 2 * len(judged.roc_curves) * len(AT)
@@ -104,7 +108,7 @@ def test_a_pointer_on_a_curve_is_told_its_numbers() -> None:
 
 def test_hidden_marks_are_hidden_and_words_of_a_field_reach_them() -> None:
     comparison = made_up_comparison(n_methods=1)
-    svg = inline_svg(roc_curves(comparison, comparison.target("dr")).in_words(str.upper))
+    svg = inline_svg(roc_curves(comparison, target_of(comparison, "dr")).in_words(str.upper))
     assert "TRUE POSITIVE RATE" in svg
     assert re.search(r'<g fill-opacity="0"><circle ', svg)
 

@@ -218,7 +218,6 @@ def made_up_comparison(
         rows=101_766,
         rows_used=10_100,
         people=9_000,
-        resamples=200,
         findings=(
             Finding(
                 "tested",

@@ -192,11 +192,12 @@ def given_again(context: typer.Context, names: Collection[str] = SAID_OF_TABLE) 
     """
     from dcem.app.commands import as_options
 
-    typed = [one for one in names if one in context.params and _is_typed(context, one)]
+    typed = [one for one in names if one in context.params and is_typed(context, one)]
     return as_options({name: context.params[name] for name in typed})
 
 
-def _is_typed(context: Any, name: str) -> bool:
+def is_typed(context: Any, name: str) -> bool:
+    """Whether an option was given on the command line."""
     return context.get_parameter_source(name).name == "COMMANDLINE"
 
 
@@ -213,7 +214,7 @@ def remember(command: Any, ctx: Any) -> None:
     roles = {name: now[name] for name in Roles.settable() if name in now}
     choices = {name: dict(options) for name, options in before.choices.items()}
     for name in now:
-        if _is_typed(ctx, name) and name not in {*roles, "table", "config", "remember"}:
+        if is_typed(ctx, name) and name not in {*roles, "table", "config", "remember"}:
             value = now[name]
             plain = value if isinstance(value, bool | int | float | list) else str(value)
             choices.setdefault(command.name, {})[name] = plain

@@ -11,7 +11,7 @@ import typer
 from dcem.cli import _table_options as options
 from dcem.cli._outputs import Outputs
 from dcem.cli._progress import telling
-from dcem.cli._settings import given_again
+from dcem.cli._settings import given_again, is_typed
 
 if TYPE_CHECKING:
     from dcem.compare.positives_only import FoundComparison
@@ -85,9 +85,16 @@ def compare(
     from dcem.methods.registry import require_libraries
     from dcem.report.words import speak
     from dcem.table import read_table
+    from dcem.table.messages import InputError
     from dcem.table.write import csv_text
 
     options.refuse_bounds(roles, bounds)
+    for name in ("planted", "threshold", "capacity"):
+        if roles.positives_only and is_typed(context, name):
+            raise InputError(
+                f"`{name}` needs a record of who was tested, but the label says only who was found "
+                "positive (`positives_only`). Leave out one of the two."
+            )
     console = Console(highlight=False)
     files: list[tuple[Path | None, str]] = [(report, "html")]
     if report is not None:

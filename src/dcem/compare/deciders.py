@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dcem.compare.findings import AMONG, CLEAR, found, methods_named
+from dcem.compare.findings import CLEAR, found, methods_named
 from dcem.compare.judge import Judge
 from dcem.compare.results import ByDecider, JudgedByDeciders, Standing
 from dcem.estimation.by_decider import (
@@ -24,6 +24,7 @@ from dcem.estimation.by_decider import (
 from dcem.estimation.findings import Finding
 from dcem.estimation.instrument import fit_instrument
 from dcem.estimation.results import EVERYBODY
+from dcem.methods.choosing import PREFERRED
 from dcem.metrics.estimate import Estimate
 from dcem.text import number, p_value, percent
 
@@ -34,7 +35,7 @@ def judge_by_deciders(judge: Judge, standings: Mapping[str, Standing]) -> Judged
     problem = evaluator.problem
     if problem.decider is None:
         return None
-    best = next((standings[key].best for key in AMONG if key in standings), "")
+    best = next((standings[key].best for key in PREFERRED if key in standings), "")
     people = evaluator.people
     testing = evaluator.nuisances.testing
     instrument = None

@@ -22,16 +22,17 @@ from dcem.compare.results import (
 from dcem.estimation.effects import drives_testing_more
 from dcem.estimation.findings import Finding, clearly_off, too_high_or_low
 from dcem.estimation.results import EVERYBODY, Effect
-from dcem.methods.choosing import DEFAULT, choose
+from dcem.methods.choosing import DEFAULT, PREFERRED, Choice, choose
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import SMALL, WITHHELD
 from dcem.text import group, listed, number, percent
 from dcem.text import groups as named
 
-# The targets, the most telling first, and whom each is about.
+# Whom each target is about.
 AMONG = {
     "truth": "Against the truth",
     "dr": "Among everybody (doubly robust)",
+    "ipw": "Among everybody (inverse propensity)",
     "tested": "Among the tested",
 }
 CLEAR = 0.05  # p-values below it are called clear
@@ -155,10 +156,11 @@ def conclusions(comparison: TableComparison) -> Iterator[Finding]:
     standing = comparison.standings[chosen]
     judged = {method.name: method.judgements[chosen] for method in methods}
     whom = whom_beyond(comparison)
-    yield about_best(judged, standing, chosen, floor, whom)
+    single = [method.name for method in methods if method.members < 2]
+    yield about_best(judged, standing, chosen, floor, whom, single)
     taken = methods[0].name
     if DEFAULT in judged:
-        reason = choose(standing.best, standing.level_with, list(judged)).reason
+        reason = _choice(standing, list(judged), chosen).reason
         sentence = f"Take `{taken}`: {reason}."
         yield found("choice", sentence, method=taken, reason=reason)
     for name, one in judged.items():
@@ -176,7 +178,7 @@ def conclusions(comparison: TableComparison) -> Iterator[Finding]:
 def told_by(comparison: TableComparison) -> str | None:
     """The most telling target that orders the methods; None without any."""
     ordered = {t.key for t in comparison.targets if t.available} & comparison.standings.keys()
-    return next((key for key in AMONG if key in ordered), None)
+    return next((key for key in PREFERRED if key in ordered), None)
 
 
 def recommended(comparison: TableComparison) -> MethodResult | None:
@@ -189,8 +191,12 @@ def recommended(comparison: TableComparison) -> MethodResult | None:
         return None
     standing = comparison.standings[target]
     by_name = {method.name: method for method in comparison.methods}
-    taken = choose(standing.best, standing.level_with, list(by_name)).method
+    taken = _choice(standing, list(by_name), target).method
     return by_name.get(taken, by_name[standing.best])
+
+
+def _choice(standing: Standing, compared: Sequence[str], target: str) -> Choice:
+    return choose(standing.best, standing.level_with, compared, everybody=target != "tested")
 
 
 def recommended_first(comparison: TableComparison) -> list[MethodResult]:
@@ -234,8 +240,12 @@ def about_best(
     target: str,
     floor: float,
     whom: str = EVERYBODY,
+    single: Sequence[str] = (),
 ) -> Finding:
-    """The method that ranks best, and which others cannot be distinguished from it."""
+    """The method that ranks best, and which others cannot be distinguished from it.
+
+    `single` are the methods without repeated fits, which alone show chance in training.
+    """
     best, level = standing.best, list(standing.level_with)
     behind = [name for name in standing.ahead_of if name not in level]
     among = AMONG[target].replace(EVERYBODY, whom)
@@ -245,8 +255,9 @@ def about_best(
         f"; {'but ' * bool(behind)}not clearly higher than {methods_named(level)}" if level else ""
     )
     text = (
-        "Intervals of the differences hold for all pairs of methods at once and include chance in "
-        f"training. Differences below {number(floor)} are not called clear."
+        "Intervals of the differences hold for all pairs of methods at once"
+        f"{_chance_included(list(judged), single)}. Differences below {number(floor)} are not "
+        "called clear."
     )
     return found(
         "best",
@@ -256,6 +267,15 @@ def about_best(
         best=best,
         level_with=level,
         **{f"ahead_of_{name}": by for name, by in standing.ahead_of.items()},
+    )
+
+
+def _chance_included(methods: Sequence[str], single: Sequence[str]) -> str:
+    """Whether chance in training is part of the intervals; it shows where fits are repeated."""
+    if len(single) == len(methods):
+        return ", but do not include chance in training"
+    return " and include chance in training" + (
+        f", except that of {methods_named(single)}" if single else ""
     )
 
 

@@ -13,8 +13,11 @@ b the spread of the log-odds that the table's outcome model predicts, and a for 
 * *as fitted*: z is what the table's own outcome model predicts from the features.
 * *sharpened*: the same with `SHARPER` times the spread: outcomes that features tell better.
 * *smooth*: random cosine waves over `FEATURES` of the features; *interactions*: random two-way
-  rules (one of two features high, but not both). Both are mixed with the policy's score until they
-  go along with testing as much as the fitted outcome does.
+  rules (one of two features high, but not both). Both are mixed with the policy's score, as far as
+  features tell it, until they go along with testing as much as the fitted outcome does.
+
+No outcome depends on features that are said to affect testing alone. Where it is known who decided,
+planted tests depend on it as much as the real ones do.
 
 And three in which an assumption of dcem fails, made from *as fitted* so that the loss can be seen:
 
@@ -45,6 +48,7 @@ from dcem.compare.fitting import Announce, Part, check_methods, collected, fit_a
 from dcem.compare.recovery import about_recovery
 from dcem.compare.results import Planted, PlantedFamily, PlantedScore
 from dcem.estimation.bounds import standardized
+from dcem.estimation.deciders import comparable_deciders
 from dcem.estimation.nuisances import Nuisances
 from dcem.estimation.outcomes import true_risk
 from dcem.metrics.estimate import Estimate
@@ -149,11 +153,12 @@ def planting(
     methods = check_methods(methods)
     reference = reference or methods[0]
     begun = time.perf_counter()
-    fitted = fitted_index(problem, nuisances)
+    indices = fitted_index(problem, nuisances), policy_index(problem, nuisances)
+    nuisances = replace(nuisances, testing=by_decider(problem, nuisances.testing))
     seeds = np.random.SeedSequence(random_state).spawn(repetitions)
     tasks = [
         # families of one repetition share people and draws: what differs is the family
-        plant_task(family.name, problem, nuisances, fitted, np.random.default_rng(seed), max_rows)
+        plant_task(family.name, problem, nuisances, indices, np.random.default_rng(seed), max_rows)
         for seed in seeds
         for family in FAMILIES
     ]
@@ -166,11 +171,6 @@ def planting(
         return _recovered(tasks, scores, reference, level, begun)
 
     return answer
-
-
-def plant(*given: Any, **options: Any) -> Planted:
-    """Which method recovers planted outcomes; parameters as for `planting`."""
-    return planting(*given, **options)()
 
 
 def _recovered(
@@ -213,26 +213,65 @@ def _recovered(
 
 
 def fitted_index(problem: SelectiveLabels, nuisances: Nuisances) -> np.ndarray:
-    """Log-odds [n] of the table's outcome model as a function of the features alone.
+    """Log-odds [n] of the table's outcome model as a function of the outcome's features alone.
 
     The model sees the group too; trees that do not are fitted to what it predicts.
     """
+    return _told_by_features(problem, logit(true_risk(problem, nuisances.outcome)))
+
+
+def policy_index(problem: SelectiveLabels, nuisances: Nuisances) -> np.ndarray:
+    """The same of the model of who is tested."""
+    return _told_by_features(problem, logit(np.clip(nuisances.testing, 1e-6, 1 - 1e-6)))
+
+
+def _told_by_features(problem: SelectiveLabels, log_odds: np.ndarray) -> np.ndarray:
     from lightgbm import LGBMRegressor
 
+    X = problem.X[:, _of_outcome(problem)]
+    if not X.shape[1]:
+        return np.full(len(X), log_odds.mean())
     trees = LGBMRegressor(n_estimators=60, n_jobs=1, random_state=0, verbose=-1)
-    risk = true_risk(problem, nuisances.outcome)
-    return np.asarray(trees.fit(problem.X, logit(risk)).predict(problem.X))
+    return np.asarray(trees.fit(X, log_odds).predict(X))
+
+
+def _of_outcome(problem: SelectiveLabels) -> np.ndarray:
+    """Which features an outcome may depend on (a mask): not those said to affect testing alone."""
+    return ~np.isin(problem.feature_names, problem.testing_only)
+
+
+def by_decider(problem: SelectiveLabels, testing: np.ndarray) -> np.ndarray:
+    """Testing probabilities [n], the odds of each decider's people moved by as much as tests tell.
+
+    Deciders differ from what is expected of their people by chance too: their differences are
+    shrunk towards 0 (DerSimonian and Laird 1986).
+    """
+    if problem.decider is None or not len(some := comparable_deciders(problem)):
+        return testing
+    moved = testing.copy()
+    mine = [problem.decider == code for code in some]
+    off = np.array([(problem.tested[rows] - testing[rows]).mean() for rows in mine])
+    error = np.array([np.mean(testing[rows] * (1 - testing[rows])) / rows.sum() for rows in mine])
+    spread = max(0.0, float(np.var(off) - error.mean()))
+    for rows, by in zip(mine, off * spread / np.maximum(spread + error, 1e-12), strict=True):
+        odds = logit(np.clip(testing[rows], 1e-6, 1 - 1e-6))
+        rate = float(np.clip(testing[rows].mean() + by, 1e-6, 1 - 1e-6))
+        moved[rows] = expit(odds + _shift(odds, rate))
+    return moved
 
 
 def plant_task(
     family: str,
     problem: SelectiveLabels,
     nuisances: Nuisances,
-    fitted: np.ndarray,
+    indices: tuple[np.ndarray, np.ndarray],
     rng: np.random.Generator,
     max_rows: int = PLANTED_ROWS,
 ) -> PlantedTask:
-    """One planted table: the features, groups and people of `problem`, other outcomes and tests."""
+    """One planted table: the features, groups and people of `problem`, other outcomes and tests.
+
+    `indices` are those of the outcome and of the policy (`fitted_index`, `policy_index`).
+    """
     share = TRAIN_SHARE * min(1.0, max_rows / len(problem))
     rest = min(1.0, max_rows / len(problem)) - share
     shares = [share, rest] + ([1 - share - rest] if 1 - share - rest > 1e-9 else [])
@@ -242,12 +281,13 @@ def plant_task(
     group, testing = problem.group[rows], nuisances.testing[rows]
     modelled = true_risk(problem, nuisances.outcome)[rows]
     wanted = float(np.clip(modelled.mean(), 0.02, 0.98))
-    index = _unit(fitted[rows])
+    fitted, policy = (one[rows] for one in indices)
+    index = _unit(fitted)
     if family in _INDICES:
-        X = standardized(problem.X[rows])
+        X = standardized(problem.X[rows][:, _of_outcome(problem)])
         X = np.clip(X[:, X.any(axis=0)], -3, 3)  # columns that vary
         drawn = _INDICES[family](X, rng) if X.size else index
-        index = along(drawn, logit(np.clip(testing, 1e-6, 1 - 1e-6)), index)
+        index = along(drawn, policy, index)
     spread = float(np.clip(np.std(logit(modelled)), *_SPREADS))
     log_odds = spread * (SHARPER if family == "sharpened" else 1.0) * index
     if family == "outcome depends on the group":

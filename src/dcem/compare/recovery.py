@@ -129,7 +129,7 @@ def _harms(
             if values.mean() > _half_width(list(lost.values()), len(values), strict)
         ]
         if clearly and len(clearly) == len(mine):
-            says = "every method recovers less: no method corrects for this"
+            says = "every method recovers less: none of these methods clearly corrects for this"
         elif clearly:
             says = (
                 f"{methods_named(clearly)} clearly recover{'s' * (len(clearly) == 1)} less; for "

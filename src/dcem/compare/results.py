@@ -261,7 +261,6 @@ class TableComparison(ShowsItself):
     rows: int  # of the table
     rows_used: int  # at most the row budget; whole people, drawn at random
     people: int  # among the rows used
-    resamples: int  # behind the intervals of the ROC gap and its reference
     findings: tuple[Finding, ...]  # conclusions, no stronger than the intervals
     warnings: tuple[Finding, ...]  # what a reader must know before believing a number
     configuration: Mapping[str, str]
@@ -273,10 +272,6 @@ class TableComparison(ShowsItself):
     known_rates: str = ""  # a known prevalence, on which numbers for everybody rest
     bounds: ComparedBounds | None = None  # where a strength of the unmeasured was stated
     shown: tuple[Mapping[str, Any], ...] = ()  # counts as they may be shown, of a saved comparison
-
-    def target(self, key: str) -> Target:
-        """The target of that key."""
-        return next(one for one in self.targets if one.key == key)
 
     def to_frame(self) -> pd.DataFrame:
         """Every estimate as one row: method, target, metric, of, value, low, high, reason."""

@@ -113,8 +113,8 @@ def compare_methods(
     n_folds
         Of the cross-validation, at least 2.
     max_rows
-        Rows to compare on, at most: of longer tables, whole people are drawn at random. None takes
-        all rows.
+        Rows to compare on, at most: of longer tables, whole people are drawn at random. None, or
+        people to judge by, takes all rows.
     planted
         Repetitions of planted outcomes, at least 2; 0 leaves them out.
     n_resamples
@@ -131,7 +131,8 @@ def compare_methods(
         decision then holds, between which limits its AUC and net benefit lie, and whether the best
         method still is (`dcem.estimation.bounds`).
     n_members
-        Models of an ensemble, as for `dcem fit`; their disagreement tells the luck of training.
+        Repeated fits of a method, as for `dcem fit`; their disagreement tells the luck of training.
+        `ensemble` is fitted once.
     random_state
         Seed of rows, folds, models and resamples.
     params
@@ -177,7 +178,8 @@ def compare_methods(
         check_strength(bounds)
     begun = time.perf_counter()
     total = len(problem)
-    rows = within_budget(problem, max_rows if test is None else None, random_state)
+    max_rows = max_rows if test is None else None
+    rows = within_budget(problem, max_rows, random_state)
     enough = _judgeable(problem, n_folds) if len(rows) < total else []
     problem = problem.subset(rows)
     checks.check_learnable(problem.y_obs, problem.tested, "label", "tested")
@@ -282,7 +284,6 @@ def compare_methods(
         rows=total,
         rows_used=len(problem),
         people=len(np.unique(judged.person)),
-        resamples=n_resamples,
         findings=(),
         warnings=(),
         deciders=by_decider,
@@ -295,7 +296,7 @@ def compare_methods(
             "level of intervals": f"{100 * level:g} %",
             "smallest difference in AUC called one": f"{floor:g}",
             "seed": str(random_state),
-            "models per ensemble": ", ".join(f"{one.name} {one.members}" for one in results),
+            "fits per method": ", ".join(f"{one.name} {one.members}" for one in results),
             "parameters": ", ".join(f"{k}={v}" for k, v in (params or {}).items())
             or "as fitted to a table",
             "seconds": f"{time.perf_counter() - begun:.0f}",

@@ -2,7 +2,8 @@
 
 The default is `ensemble`: on tables with a known truth it is the best method, or close to it,
 nearly everywhere (docs/default.md). A comparison of the very table overrules that, if it shows
-another method to be clearly better. Nothing else does: which ranks highest by a hair is luck.
+another method to be clearly better for everybody. Nothing else does: which ranks highest by a hair
+is luck, and which ranks the tested best says little where nothing is known of the others.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ def choose(
     compared: Collection[str] = (),
     *,
     record: bool = True,
+    everybody: bool = True,
 ) -> Choice:
     """The method to take.
 
@@ -46,6 +48,8 @@ def choose(
         All that were compared.
     record
         Whether it is known who was tested.
+    everybody
+        Whether methods were ranked for everybody, rather than among the tested alone.
     """
     default = DEFAULT if record else WITHOUT_RECORD
     if best is None:
@@ -56,6 +60,9 @@ def choose(
         clearly = " clearly" if len(compared) > 1 and not level_with else ""
         care = ", though others may be as good" if level_with else ""
         return Choice(default, f"it{clearly} ranks best in the comparison of this table{care}")
+    if not everybody:
+        why = "it is the default; the comparison of this table ranks methods among the tested alone"
+        return Choice(default, why)
     if default in level_with:
         why = f"no method is clearly better in the comparison of this table, though {best} is ahead"
         return Choice(default, why)
@@ -98,6 +105,8 @@ def choose_from(
         best, level_with = str(standings[target]["best"]), list(standings[target]["level_with"])
         if best not in METHODS or (target == "found") != (not record):
             return None  # of another version, or compared as another kind of table
-        return choose(best, level_with, compared, record=record)
+        # with found positives and stated rates, those are the tested who are everybody
+        everybody = target != "tested" or "positives only" in roles
+        return choose(best, level_with, compared, record=record, everybody=everybody)
     except (AttributeError, KeyError, TypeError, StopIteration):
         return None

@@ -85,10 +85,11 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     """Which method, how good, how fair, how sure."""
     judged = best.judgements[target.key]
     standing = comparison.standings[target.key]
-    level = [name for name in (standing.best, *standing.level_with) if name != best.name]
+    ahead = [standing.best, *standing.level_with]
+    level = [name for name in ahead if name != best.name] if best.name in ahead else []
     everybody = target.key != "tested"
     sentences = [f"{ranked_right(judged.auc)}: AUC {of_whom(target)}."]
-    if not level and len(comparison.methods) > 1:
+    if ahead == [best.name] and len(comparison.methods) > 1:
         oracle = any(method.uses_truth for method in comparison.methods)
         unlike = " that were not given the truth" * oracle
         sentences.append(f"It is clearly better than all others compared{unlike}.")
@@ -130,7 +131,9 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     if all_by_chance:
         answer = "No method is shown to rank people better than chance"
     elif not everybody:
-        answer = f"`{best.name}` ranks the tested best; nothing is known of everybody else"
+        by_rule = "" if best.name == standing.best else f"Use `{best.name}`, the default: "
+        leads = f"`{standing.best}` ranks the tested best"
+        answer = f"{by_rule}{leads}; nothing is known of everybody else"
     return replace(verdict, answer=answer)
 
 

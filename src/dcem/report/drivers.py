@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from dcem.compare.findings import about_drivers
+from dcem.estimation.effects import MOST
 from dcem.estimation.results import Effect
 from dcem.report import document as doc
 
-MOST = 12  # columns side by side
 CURVES = 6  # columns whose effects are shown
 SHARES = (
     "Each column's share of the permutation importances: how far predictions move when the values "
