@@ -192,6 +192,8 @@ def test_a_file_that_is_not_there(tmp_path):
 def test_methods_and_places_are_refused_before_reading(path):
     refused(fit(path, "--method", "y-model"), "learns from everybody's true outcome")
     refused(fit(path, "--method", "dcme"), "Did you mean 'dcem'?")
+    two = ("--method", "tested-only:linear", "--learner", "boost")
+    refused(fit(path, *two), "'tested-only:linear'", "'boost'", "contradict each other")
     (path.parent / "thesis").mkdir()
     (path.parent / "thesis" / "chapter1.tex").write_text("precious")
     refused(fit(path, out="thesis"), "something other than a saved model")

@@ -84,6 +84,7 @@ def test_what_drives_a_model_takes_its_share_of_a_fit(monkeypatch) -> None:
     wide = fit_seconds(people(20_000, 180))[1]
     assert wide > 8 * asking
     assert seconds_of(people(4200, 12))["fit"] == pytest.approx(pace() * (fit + asking))
+    assert fit_seconds(people(4200, 12), "group-1-only:linear")[0] < fit / 5
     assert fit_seconds(people(4200, 12), "tested-only:linear")[0] < fit / 5
 
 

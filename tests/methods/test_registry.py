@@ -6,9 +6,18 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from dcem import methods
-from dcem.methods.registry import ENTRIES, METHODS, MethodEntry, current_name, takes_learners
+from dcem.methods.registry import (
+    ENTRIES,
+    METHODS,
+    MethodEntry,
+    current_name,
+    delivered,
+    result_name,
+    takes_learners,
+)
 from dcem.table.messages import InputError
 
 FORMER = [
@@ -92,3 +101,37 @@ def test_log_odds_decide_as_predict_does():
         z = model.decision_function(X)
         assert np.allclose(1 / (1 + np.exp(-z)), model.predict_proba(X)[:, 1])
         assert np.array_equal(z > 0, model.predict(X) == model.classes_[1])
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("tested-only:linear", {"learner": "boost"}),
+        ("tested-only:linear", {"learner": LogisticRegression()}),
+        ("group-1-only", {"group": 0}),
+    ],
+)
+def test_a_parameter_that_contradicts_the_name_is_refused(name, params):
+    with pytest.raises(InputError, match=f"{name}.*contradict each other"):
+        methods.make(name, **params)
+    with pytest.raises(InputError, match="contradict each other"):
+        delivered(name, params=params)
+    assert methods.make("tested-only:linear", learner="linear").learner == "linear"
+
+
+@pytest.mark.parametrize(
+    ("name", "known_as"),
+    [
+        ("tested-only:linear", "tested-only:linear"),
+        ("ensemble", "ensemble"),
+        ("group-only", "group-0-only"),
+        ("group-0-only", "group-0-only"),
+        ("group-2-only:boost", "group-2-only:boost"),
+    ],
+)
+def test_names_in_tables_of_results_say_what_was_fitted(name, known_as):
+    assert result_name(name) == result_name(known_as) == known_as
+    assert METHODS[known_as] is METHODS[name]
+    made = methods.make(known_as)
+    said = getattr(made, "learner", ""), getattr(made, "group", 0)
+    assert result_name(made.name, *said).removesuffix(":network") == known_as

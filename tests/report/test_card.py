@@ -137,6 +137,18 @@ def test_another_method_s_judgement_is_not_taken(people, comparison) -> None:
     assert card_document(other, comparison).opening.verdict.answer == UNJUDGED
 
 
+@pytest.mark.parametrize("group", [0, 1])
+def test_the_judgement_of_another_group_s_model_is_not_taken(people, comparison, group) -> None:
+    model = fit_table(people, f"group-{group}-only", learner="linear")
+    assert model.name == f"group-{group}-only:linear"
+    for named, judged in (("group-only", 0), ("group-0-only", 0), ("group-1-only", 1)):
+        renamed = replace(comparison.methods[0], name=f"{named}:linear")
+        of_group = replace(comparison, methods=(renamed,))
+        assert model.judged_by(of_group) == (judged == group)
+        told = card_document(model, of_group).opening.verdict.answer
+        assert (told != UNJUDGED) == (judged == group)
+
+
 def test_page_and_markdown_are_in_the_folder(model, comparison, tmp_path) -> None:
     model.save(tmp_path / "m", comparison)
     names = {path.name for path in (tmp_path / "m").iterdir()}

@@ -136,7 +136,7 @@ def test_results_do_not_depend_on_batches_and_threads(folder, monkeypatch) -> No
     monkeypatch.setattr("dcem.scoring.all_rows.BATCH", 1000)
     monkeypatch.setattr("dcem.scoring.stream.cpu_count", lambda: 1)
     monkeypatch.setattr("dcem.learners.boost.cpu_count", lambda: 2)
-    again = fit_all_rows(folder, part, "tested-only", learner="boost", n_members=1)
+    again = fit_all_rows(folder, part, "tested-only:boost", n_members=1)  # the same, by name
     assert np.array_equal(made.predict_proba(people()), again.predict_proba(people()))
 
 
@@ -157,7 +157,8 @@ def test_held_out_people_are_not_learnt_from(folder, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "learner"), [("ensemble", None), ("tested-only", None), ("ipw", "linear")]
+    ("method", "learner"),
+    [("ensemble", None), ("tested-only", None), ("ipw", "linear"), ("tested-only:forest", None)],
 )
 def test_what_needs_the_table_in_memory_says_so(folder, method, learner) -> None:
     with pytest.raises(InputError, match="leave out `all_rows`"):

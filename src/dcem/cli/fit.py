@@ -178,7 +178,7 @@ def fit(
     with telling(dict(zip((fitting, asking), takes, strict=True)), aside, say) as progress:
         on_step = partial(progress.counted, fitting)
         how: Any = {"n_members": members, "random_state": seed, "progress": on_step}
-        if all_rows and learner and read.draw is not None:
+        if all_rows and start is None and read.draw is not None:
             model = fit_all_rows(table, read, method, learner=learner, query=query, **how)
         else:
             model = fit_table(read, chosen, learner=learner, start=start, **how)

@@ -24,7 +24,7 @@ from dcem.estimation.effects import PartQuestions
 from dcem.estimation.folds import percentiles
 from dcem.learners import LEARNERS, make_learner
 from dcem.methods.choosing import DEFAULT, RIVALS
-from dcem.methods.registry import ENTRIES, MEMBERS, METHODS, delivered, works_here
+from dcem.methods.registry import MEMBERS, METHODS, delivered, entry_of, works_here
 from dcem.ray_cluster import shared_out
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import DataWarning, InputError, notice
@@ -283,7 +283,7 @@ def step_names(doing: str, number: int) -> list[str]:
 def cost_of(name: str) -> float:
     """What a fit of a method costs, against one of a network."""
     bare, _, learner = name.partition(":")
-    if ENTRIES[bare].kind == "latent" or bare == "sar-em":
+    if entry_of(name).kind == "latent" or bare == "sar-em":
         return COST_OF_EM
     return COST_WITHOUT_NETWORK if learner else COSTS.get(bare, 1.0)
 

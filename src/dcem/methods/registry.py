@@ -6,6 +6,7 @@ facts of an entry are there without any class: the audit judges methods that it 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from importlib import import_module
@@ -170,14 +171,23 @@ ENTRIES: dict[str, MethodEntry] = {
 def spelled(name: str) -> tuple[str, dict[str, Any]]:
     """The name of a method's entry, and the parameters that are said with it.
 
-    A learner may stand behind a name (`tested-only:boost`), and tables of results call the two
-    models of `group-only` `group-0-only` and `group-1-only`.
+    A learner may stand behind a name (`tested-only:boost`), and tables of results call the models
+    of `group-only` `group-0-only`, `group-1-only` and so on.
     """
     bare, _, learner = name.partition(":")
     said: dict[str, Any] = {"learner": learner} if learner else {}
-    if bare in ("group-0-only", "group-1-only"):
-        return "group-only", said | {"group": int(bare[6])}
+    if group := re.fullmatch(r"group-(\d+)-only", bare):
+        return "group-only", said | {"group": int(group[1])}
     return bare, said
+
+
+def result_name(name: str, learner: str = "", group: int = 0) -> str:
+    """The name of a method in tables of results, which says all that `spelled` reads."""
+    bare, said = spelled(name)
+    if bare == "group-only":
+        bare = f"group-{said.get('group', group)}-only"
+    learner = said.get("learner", learner)
+    return f"{bare}:{learner}" if learner else bare
 
 
 def entry_of(name: str) -> MethodEntry:
@@ -217,12 +227,19 @@ def make(name: str, **params: Any) -> SelectiveClassifier:
     """The method of that name, with these parameters; the others keep their defaults.
 
     `dcem methods NAME` (or `help(METHODS[name])`) says what a method's parameters are. A learner
-    may stand behind the name: `tested-only:boost` is `make("tested-only", learner="boost")`.
+    may stand behind the name: `tested-only:boost` is `make("tested-only", learner="boost")`. A
+    parameter that contradicts the name is refused.
     """
     if name not in METHODS:
         hint = did_you_mean(name, ENTRIES)
         raise InputError(f"Unknown method {name!r}.{hint} Known: {', '.join(ENTRIES)}.")
-    cls, params = METHODS[name], {**spelled(name)[1], **params}
+    for key, value in spelled(name)[1].items():
+        if params.setdefault(key, value) != value:
+            raise InputError(
+                f"The name {name!r} and the {key} {params[key]!r} contradict each other. Give one "
+                "of them."
+            )
+    cls = METHODS[name]
     _check_names(cls, params)
     nested = {key: value for key, value in params.items() if "__" in key}  # "propensity__C"
     method = cls(**{key: params[key] for key in params.keys() - nested})

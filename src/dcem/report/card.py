@@ -53,8 +53,8 @@ def card_document(
         found, comparison = comparison if model.judged_by(comparison) else None, None
     if comparison is not None:
         target = next(iter(first_screen.shown_targets(comparison)), None)
-        own = [method for method in comparison.methods if method.name == model.name]
-        judged = own[0].judgements[target.key] if own and target else None
+        own = model.result_in(comparison)
+        judged = own.judgements[target.key] if own and target else None
     why = [f"`{model.name}` was chosen because {model.why}."] if model.why else []
     driving = driver_blocks(model.testing_effects, model.effects, "its score")
     made = (
@@ -156,7 +156,7 @@ def _judged_opening(
 
 def _found_opening(comparison: FoundComparison, model: TableModel) -> doc.Opening:
     """The first screen where nobody recorded who was tested."""
-    own = next(method for method in comparison.methods if method.name == model.name)
+    own = model.result_in(comparison)
     times, about = of_100(own.within.value, own.within.low, own.within.high)
     stated = comparison.stated_rates
     with_it = "with the outcome and one without" if stated else "found positive and one not"
@@ -190,7 +190,7 @@ def _found_opening(comparison: FoundComparison, model: TableModel) -> doc.Openin
 
 def _found_groups(comparison: FoundComparison, model: TableModel) -> doc.Table:
     """How well each group is ranked, by who was found in it."""
-    own = next(method for method in comparison.methods if method.name == model.name)
+    own = model.result_in(comparison)
     if comparison.stated_rates:
         rows = [
             (doc.Name(name), doc.estimate(area), doc.estimate(own.calibration.get(name), "points"))

@@ -40,11 +40,11 @@ BATCH = 1 << 16  # rows
 LEARNERS = ("linear", "boost")
 
 
-def require_all_rows(method: str, learner: Any) -> None:
+def require_all_rows(method: str, learner: Any = None) -> None:
     """Refuse a method that cannot learn from rows as they pass."""
     require_method(method, learner)
-    made = delivered(method)
-    if not made.row_by_row or learner not in LEARNERS:
+    made: Any = delivered(method, params=None if learner is None else {"learner": learner})
+    if not made.row_by_row or made.learner not in LEARNERS:
         raise InputError(
             f"Only tested-only and y-obs, with the learner {' or '.join(LEARNERS)}, can be fitted "
             f"to all rows of a table that is too large for memory. To fit {method!r} to a sample "
@@ -58,7 +58,7 @@ def fit_all_rows(
     table: UserTable,
     method: str,
     *,
-    learner: str,
+    learner: str | None = None,
     n_members: int = MEMBERS,
     random_state: int = 0,
     query: str | None = None,
@@ -73,7 +73,7 @@ def fit_all_rows(
     table
         The sample that `read_table` drew from it.
     method, learner
-        `tested-only` or `y-obs`; "linear" or "boost".
+        `tested-only` or `y-obs`; "linear" or "boost", unless the name says it.
     n_members
         Models whose disagreement is the spread; all but the first weight people at random.
     progress
@@ -90,14 +90,18 @@ def fit_all_rows(
     ):
         if asked:
             raise InputError(f"{why} needs all rows in memory: leave out `all_rows`.")
-    given = {"learner": learner, "random_state": random_state}
-    estimator = delivered(method, n_members=n_members, params=given)
+    given: dict[str, Any] = {"random_state": random_state}
+    if learner is not None:
+        given["learner"] = learner
+    estimator: Any = delivered(method, n_members=n_members, params=given)
     held = table.draw.numbers < held_below(table.draw)
     describe_features(estimator, problem)
     data = prepare(estimator, problem.subset(~held), problem.subset(held), None)
     rows = AllRows(located(source), table, data, query, progress)
     sample, watched = lessons(estimator, data)
-    estimator.models_ = learner_class(learner).of_batches(data.seeds, sample, watched, rows)
+    estimator.models_ = learner_class(estimator.learner).of_batches(
+        data.seeds, sample, watched, rows
+    )
     data.finish()
     estimator.training_counts_, estimator.training_few_ = problem.counts(), few_people(problem)
     origin = replace(table.source, all_rows=True)

@@ -23,6 +23,7 @@ from dcem.estimation.results import Effect
 from dcem.estimation.risk_limits import LearntEnds
 from dcem.hooks import above
 from dcem.methods import SelectiveClassifier
+from dcem.methods.registry import result_name
 from dcem.metrics.plain import from_plain, to_plain
 from dcem.monitor import Baseline, NewRows
 from dcem.saving.folder import CARD, PAGE, ModelFileError, SavedModel, save
@@ -134,11 +135,11 @@ class TableModel:
 
     @property
     def name(self) -> str:
-        """The method with its learner, as a comparison names it: `tested-only:linear`."""
+        """The method with its learner or group, as in tables of results: `tested-only:linear`."""
         learner = getattr(self.estimator, "learner", None)
         usual = getattr(methods.make(self.estimator.name), "learner", None)
-        own = isinstance(learner, str) and learner != usual
-        return f"{self.estimator.name}:{learner}" if own else self.estimator.name
+        own = learner if isinstance(learner, str) and learner != usual else ""
+        return result_name(self.estimator.name, own, getattr(self.estimator, "group", 0))
 
     @property
     def roles_of_new(self) -> Roles:
@@ -154,7 +155,11 @@ class TableModel:
         if isinstance(comparison, TableComparison):
             told, untold = [*told, comparison.known_rates], not learnt
         same = all(rates in learnt for rates in told) if any(told) else untold
-        return same and any(method.name == self.name for method in comparison.methods)
+        return same and self.result_in(comparison) is not None
+
+    def result_in(self, comparison: TableComparison | FoundComparison) -> Any:
+        """What a comparison found of its method, or None."""
+        return next((m for m in comparison.methods if result_name(m.name) == self.name), None)
 
     def read(self, raw: Any) -> Read:
         """Raw rows (Arrow, pandas or polars) as the model reads them."""
@@ -277,9 +282,8 @@ class TableModel:
             "started_from": self.started_from and asdict(self.started_from),
         }
         if self.baseline is not None:
-            compared = comparison.methods if isinstance(comparison, TableComparison) else ()
-            judged = next((m.judgements for m in compared if m.name == self.name), {})
-            described["baseline"] = to_plain(self.baseline.judged_by(judged))
+            own = self.result_in(comparison) if isinstance(comparison, TableComparison) else None
+            described["baseline"] = to_plain(self.baseline.judged_by(own.judgements if own else {}))
         arrays: dict[str, np.ndarray] = {}
         if self.ends is not None:
             described["bounds"], arrays = self.ends.to_plain()
