@@ -297,3 +297,12 @@ def test_the_loop_of_next_tests_is_closed(path):
     refused(fit(later, *again, "--exclude", "age"), "'age' is excluded")
     table.drop(columns="ward").to_csv(later, index=False)
     refused(fit(later, *again), "no column 'ward'")
+
+
+def test_a_number_of_members_that_cannot_matter_is_said_to(path):
+    said = "--members has no effect: the number of models is fixed in"
+    assert f"{said} ensemble" in fit(path, "--method", "ensemble").output
+    assert said not in run("fit", path, "--label", "sepsis", "--out", path.parent / "m").output
+    assert said not in fit(path, "--method", "tested-only:linear").output
+    columns = ("--label", "sepsis", "--planted", 0, "--max-rows", 400, "--members", 2)
+    assert f"{said} ensemble" in run("compare", path, *columns, "--method", "ensemble").output

@@ -10,14 +10,14 @@ import inspect
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcem.cli._settings import in_place_of, parameter, parameters_of
+from dcem.cli._settings import in_place_of, is_typed, parameter, parameters_of
 from dcem.table.roles import Roles
 from dcem.text import counted, listed, percent
 
@@ -76,7 +76,8 @@ Members = Annotated[
     typer.Option(
         "--members",
         min=1,
-        help="Number of models in an ensemble; their disagreement is the spread of a score.",
+        help="Number of models that a method fits and averages; their disagreement is the spread "
+        "of a score. No effect on the default, ensemble, which averages its parts.",
     ),
 ]
 BoundsOption = Annotated[
@@ -143,6 +144,17 @@ def refuse_bounds(roles: Roles, bounds: float | None) -> None:
             "`bounds` needs a record of who was tested, but the label says only who was found "
             "positive (`positives_only`). Leave out one of the two."
         )
+
+
+def mention_members(context: typer.Context, methods: Sequence[str]) -> bool:
+    """Whether a method fits its model several times; if none does, that `members` is unused."""
+    from dcem.methods.registry import METHODS
+    from dcem.table.messages import notice
+
+    alike = any("n_members" in METHODS[name].__dataclass_fields__ for name in methods)
+    if not alike and is_typed(context, "members"):
+        notice(f"`members` has no effect: the number of models is fixed in {listed(methods)}.")
+    return alike
 
 
 def entries(given: list[str]) -> list[str]:

@@ -109,6 +109,7 @@ def compare(
     names = check_methods(options.entries(method) if method else usual)
     for name in names:
         require_libraries(name)
+    options.mention_members(context, names)
     if backend == "local":
         be_ready(table)
     with console.status(f"reading {table} ..."):

@@ -106,7 +106,6 @@ def fit(
     from dcem.estimation.risk_limits import require_learnable
     from dcem.methods.choosing import Choice, choose
     from dcem.methods.fitting import require_no_record
-    from dcem.methods.registry import METHODS
     from dcem.report.from_json import words_of
     from dcem.report.words import speak
     from dcem.saving.folder import require_place
@@ -167,7 +166,7 @@ def fit(
     if roles.no_record:
         require_no_record(method)
     parts = ""
-    if "n_members" in METHODS[method].__dataclass_fields__:
+    if options.mention_members(context, [method]):
         parts = f", {counted(members, 'member')}"
     if replaces:
         console.print(f"{out} already holds a model: the new one will replace it.", soft_wrap=True)

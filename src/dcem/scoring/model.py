@@ -43,9 +43,9 @@ class Scores:
     Attributes
     ----------
     score
-        Probability of a positive outcome, the mean over the networks.
+        Probability of a positive outcome, by all members (for `ensemble`: its parts).
     spread
-        Standard deviation over the networks. Small where they agree, which proves little: networks
+        Standard deviation over the members. Small where they agree, which proves little: members
         can agree where nobody was tested.
     distance
         Distance to the nearest cluster of tested people, scaled so that 99 % of the tested are

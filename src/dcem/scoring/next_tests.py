@@ -5,7 +5,7 @@ Three things make a test worth more, each measured between 0 and 1 and counted a
 * *uncertainty*: the score is near one half, and the models disagree;
 * *distance*: the person is unlike anybody tested, so that the score is extrapolation;
 * *disparity*: this person's group is tested less than the same people would be on average over the
-  groups. Features are held equal, but the comparison is of the group as a whole: what a network
+  groups. Features are held equal, but the comparison is of the group as a whole: what a model
   says of single people in a small group is mostly noise.
 
 They are added up, and `allocate` turns them into probabilities with a floor for every person and
@@ -299,7 +299,7 @@ def _doubt(rows: pd.DataFrame) -> np.ndarray:
 
 
 def _disagreement(rows: pd.DataFrame) -> np.ndarray:
-    """The spread of the networks against the largest there can be at this score."""
+    """The spread of the members, or parts, against the largest there can be at this score."""
     score, spread = rows["score"].to_numpy(), rows["score_spread"].to_numpy()
     most = np.sqrt(np.maximum(score * (1 - score), 1e-12))
     return np.clip(2 * spread / most, 0, 1)
