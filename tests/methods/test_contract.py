@@ -532,6 +532,17 @@ def test_members_that_are_told_the_group_disagree_too(data):
         fitted.spread(data.X)
 
 
+@pytest.mark.parametrize("known", [None, 0.3])
+def test_rows_are_read_once_where_the_group_is_told(data, known):
+    ward = np.where(data.X[:, 0] > 0, "A", "B")
+    frame = pd.DataFrame({"x": data.X[:, 1], "ward": ward})
+    method = make("tested-only-plus-group", learner="linear", random_state=0)
+    method.fit(frame, data.y, sensitive_features=data.group, prevalence=known)
+    with pytest.warns(dcem.DataWarning) as heard:
+        method.predict_proba(frame.assign(ward="C"), sensitive_features=data.group)
+    assert len(heard) == 1
+
+
 @pytest.mark.parametrize(
     ("name", "wrong", "match"),
     [

@@ -438,8 +438,10 @@ class GroupPredictor:
 
     def member_scores(self: Any, X: Any, sensitive_features: Any = None) -> np.ndarray:
         """`group_scores`, moved to a known prevalence where one was stated in fitting."""
-        scores = self.group_scores(X, sensitive_features)
-        return self._finite(self._to_known(scores, self._prepare(X)))
+        features = self._features(X)
+        rows = self.standardized(features)
+        codes = self._group_codes(sensitive_features, X) if self.needs_group else None
+        return self._finite(self._to_known(self.group_scores(features, rows, codes), rows))
 
 
 def _both_classes(positive: np.ndarray) -> np.ndarray:

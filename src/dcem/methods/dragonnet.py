@@ -181,15 +181,14 @@ class DragonNetClassifier(GroupPredictor, SupervisedNetwork):
 
     # -- predicting -------------------------------------------------------------------------
 
-    def group_scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
+    def group_scores(self, X: np.ndarray, rows: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
         """Scores `[members, n]`; only the published variant asks for the group of each row."""
-        features = self._features(X)
-        corrected = self.members(features, self.standardized(features))
-        if not self.needs_group:
+        corrected = self.members(X, rows)
+        if codes is None:
             return corrected
-        codes, outcome = self._group_codes(sensitive_features, X), self.fleet_.architecture.outcome
+        outcome = self.fleet_.architecture.outcome
         plain = Fleet(outcome, self.fleet_.flat[:, : outcome.n_parameters])
-        record = plain.predict(torch.from_numpy(self.standardized(features))).double().numpy()
+        record = plain.predict(torch.from_numpy(rows)).double().numpy()
         return np.where(codes == 1, corrected, record)
 
     def effect(self, X: Any) -> np.ndarray:

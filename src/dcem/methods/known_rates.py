@@ -46,7 +46,8 @@ def shift_to_known(estimator: Any, problem: SelectiveLabels, seed: int = 0) -> d
     if len(problem) > SCORED:
         chosen = np.sort(rng.choice(len(problem), SCORED, replace=False))
         some, difference = problem.subset(chosen), difference[chosen]
-    rows = estimator.standardized(some.X).astype(np.float64)
+    standard = estimator.standardized(some.X)
+    rows = standard.astype(np.float64)
     weight = some.weights
     line = {"intercept": 0.0, "slope": [0.0] * rows.shape[1], "low": 0.0, "high": 0.0, "shift": 0.0}
     entry = ENTRIES.get(estimator.name)
@@ -55,9 +56,9 @@ def shift_to_known(estimator: Any, problem: SelectiveLabels, seed: int = 0) -> d
         line |= {"intercept": intercept, "slope": slope.tolist()}
         line |= {"low": float(difference.min()), "high": float(difference.max())}
     if estimator.needs_group:
-        members = estimator.group_scores(some, np.asarray(some.group_names)[some.group])
+        members = estimator.group_scores(some.X, standard, some.group)
     else:
-        members = estimator.members(some.X, estimator.standardized(some.X))
+        members = estimator.members(some.X, standard)
 
     def above(shift: float) -> float:
         score = estimator.combined(moved(members, rows, line | {"shift": shift}))

@@ -362,14 +362,11 @@ class TestedOnlyPlusGroupClassifier(GroupPredictor, TestedOnlyClassifier):
         inputs = with_group(part.X, part["group"], data.n_groups, interactions=False)
         return super()._rows(Rows(inputs, part.columns), data)
 
-    def group_scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
-        """Scores `[members, n]`, given the group of each row."""
-        features = self._features(X)
-        codes = self._group_codes(sensitive_features, X)
-        standard = self.standardized(features)
+    def group_scores(self, X: np.ndarray, rows: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Scores `[members, n]`, as `members`, given the group of each row."""
         n_groups = len(self.group_names_)
         return self.members(
-            *(with_group(X, codes, n_groups, interactions=False) for X in (features, standard))
+            *(with_group(part, codes, n_groups, interactions=False) for part in (X, rows))
         )
 
     def _inputs(self, table: Any, n_groups: int) -> np.ndarray:
