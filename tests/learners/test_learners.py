@@ -84,6 +84,21 @@ def test_rows_of_weight_zero_take_no_part_and_one_class_is_a_constant(name, rows
     assert 0.99 < constant[0] < 1
 
 
+def test_a_linear_model_of_weights_is_nearly_that_of_repeated_rows(rows):
+    X, y = rows[0][:N], rows[1][:N]
+    times, person = 1 + (X[:, 1] > 0.5) * (2 + 4 * y).astype(int), np.arange(N)
+    at, ones = np.repeat(person, times), np.ones(times.sum())
+    weighted, repeated, plain = (
+        make_learner("linear", 0).fit(sample).predict_proba(X)[:, 1]
+        for sample in (
+            Sample(X, y, times.astype(float), person),
+            Sample(X[at], y[at], ones, at),
+            Sample(X, y, ones[:N], person),
+        )
+    )
+    assert np.abs(weighted - repeated).max() < 0.2 * np.abs(weighted - plain).max()
+
+
 @pytest.mark.parametrize("name", LEARNERS)
 def test_held_out_rows_of_no_weight_are_none(name, rows):
     X, y, weight = rows
