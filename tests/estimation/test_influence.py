@@ -131,6 +131,17 @@ def pairs(each: dict) -> dict:
     return {(a, b): each[a] - each[b] for i, a in enumerate(names) for b in names[:i]}
 
 
+def test_small_parts_of_a_curve_do_not_follow_from_the_total() -> None:
+    """Each point's share and interval tell how many people it is of; together they are all."""
+    score, part = np.arange(500.0), np.repeat(np.arange(5), 100)
+    tested = np.isin(score % 100, range(20)) & (part > 0) & (part < 4)
+    tested[[3, 4, 5, 450]] = True
+    found = People(np.ones(500), None, 500).rates(tested, score, score >= 0, part)
+    np.testing.assert_allclose(found[1], [23 / 200, 20 / 100, 21 / 200])
+    np.testing.assert_allclose(found[0], [99.5, 249.5, 399.5])
+    assert People(np.ones(500), None, 500).rates(score < 9, score, score >= 0, part).size == 0
+
+
 def test_all_pairs_of_equal_groups_have_tukey_s_critical_value() -> None:
     people, each = means(5, np.random.default_rng(0))
     tukey = studentized_range.ppf(0.95, 5, 1e6) / np.sqrt(2)

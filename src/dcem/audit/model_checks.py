@@ -35,8 +35,8 @@ TREES = 60
 
 
 def calibrate(problem: SelectiveLabels, people: People, probability: np.ndarray) -> Calibration:
-    """Predicted against observed testing, in ten parts; and the slope of a logistic regression of
-    testing on the predicted logit."""
+    """Predicted against observed testing, in ten parts at most; and the slope of a logistic
+    regression of testing on the predicted logit."""
     part = equal_mass(probability, people.weight, BINS)
     size, off = (
         np.bincount(part, people.weight * value, minlength=BINS)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import inf, isfinite, nan, sqrt
 from typing import TypeVar
 
@@ -294,14 +294,18 @@ class People:
         """Mean score, share of `yes` and its interval in each part of the rows `mine`: [4, parts].
 
         `part` [n] says which part a row is in. Parts in which fewer than ten people stand on a side
-        are left out: they would say something about single people, and little about anything else.
+        are put together with their neighbours: left out, they would follow from the totals.
         """
-        points = []
-        for number in np.unique(part[mine]):
-            here = mine & (part == number)
+        points, ends = [], [-1]
+        for number in (numbers := np.unique(part[mine])):
+            here = mine & (part > ends[-1]) & (part <= number)
             if min(self.count(here & yes), self.count(here & ~yes)) >= FEWEST_TESTED:
-                share = self.proportion(yes, here)
-                points.append((self.mean(score, here).value, share.value, share.low, share.high))
+                ends.append(number)
+        ends[-1] = numbers[-1] if len(ends) > 1 else -1  # what is left goes to the last
+        for after, last in pairwise(ends):
+            here = mine & (part > after) & (part <= last)
+            share = self.proportion(yes, here)
+            points.append((self.mean(score, here).value, share.value, share.low, share.high))
         return np.array(points).reshape(-1, 4).T
 
 

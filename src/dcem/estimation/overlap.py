@@ -189,7 +189,7 @@ def histogram(values: np.ndarray, problem: SelectiveLabels, rows: np.ndarray) ->
 def rates_by_score(
     problem: SelectiveLabels, people: People, score: np.ndarray, n_bins: int
 ) -> dict[str, np.ndarray]:
-    """Share tested in parts of equal size by a score, as `People.rates` has it: group by group."""
+    """Share tested by a score, in up to `n_bins` parts (`People.rates`): group by group."""
     part = equal_mass(score, people.weight, n_bins)
     found = {
         name: people.rates(problem.tested, score, mine, part)

@@ -82,7 +82,7 @@ def risk_figure(audit: Audit) -> Drawing | None:
         "the features predict",
         "People in ten parts by the risk that a model of the tested predicts from their features, "
         "with 95 % intervals. Where the lines lie apart, people at equal predicted risk are tested "
-        "unequally. Points based on fewer than ten people are left out.",
+        "unequally. Parts with fewer than ten people on a side are put together with the next.",
     )
 
 
@@ -176,8 +176,8 @@ def calibration_figure(audit: Audit) -> Drawing | None:
         f"Predicted and observed shares tested in {len(found.predicted)} bins; slope "
         f"{decimal(found.slope.value)}, mean error {decimal(100 * found.error, 1)} percentage "
         "points.",
-        f"Each point is a tenth of the people, predicted by models that had not seen them. On the "
-        f"line, predictions are right. Calibration slope "
+        "Each point is a tenth of the people or more, predicted by models that had not seen them. "
+        "On the line, predictions are right. Calibration slope "
         f"{decimal(found.slope.value)} (1 is right); AUC {number(found.auc)}.",
     )
 
