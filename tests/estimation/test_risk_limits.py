@@ -139,6 +139,21 @@ def test_stated_rates_move_the_ends_to_the_truth_and_their_doubt_widens_them():
     np.testing.assert_array_equal(again.interval(X, 1.5), ends.interval(X, 1.5))
 
 
+def test_how_few_sets_of_a_group_miss_does_not_follow_from_the_others():
+    rng = np.random.default_rng(0)
+    group = np.where(rng.random(600) < 0.15, "b", "a")
+    x = rng.normal(size=600)
+    risk, half = expit(2 * x - 0.5), np.full(600, 0.5)
+    y = np.where(rng.random(600) < 0.5, rng.random(600) < risk, np.nan)
+    problem = SelectiveLabels.from_arrays(x[:, None], y, group=group)
+    unseen = Unseen.of(problem, risk, half)
+    seen = conformal.OutOfPart(problem, np.arange(600) % 3, half, risk, risk, unseen)
+    found = {one.group: one.tested for one in measure_coverage(seen)}
+    assert found["everybody"].estimable
+    assert "withheld" in found["a"].reason
+    assert "withheld" in found["b"].reason
+
+
 def test_probabilities_of_a_design_have_no_floor(monkeypatch):
     X, tested, y, _ = people(400, 6)
     chance = np.where(tested, 1e-4, 0.9)

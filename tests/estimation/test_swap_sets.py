@@ -142,6 +142,20 @@ def test_groups_and_weights():
     assert found.groups["everybody"][0] == pytest.approx(found.groups["everybody"][1], abs=0.01)
 
 
+def test_how_few_of_a_group_would_be_chosen_does_not_follow_from_the_others():
+    """All forty of a group are tested, and four would be chosen."""
+    rng = np.random.default_rng(0)
+    small = np.arange(1000) < 40
+    x = np.where(small, 1 + rng.random(1000), rng.random(1000))
+    x[:4] = 0
+    y = np.where(small | (rng.random(1000) < 0.5), rng.random(1000) < 0.3, np.nan)
+    problem = SelectiveLabels.from_arrays(x[:, None], y, group=np.where(small, "b", "a"))
+    nuisances = Nuisances(np.where(small, 0.95, 0.5), np.full(1000, 0.3))
+    found = swap_set(Evaluator(problem, fold=np.arange(1000) % 5, nuisances=nuisances), x).groups
+    assert np.isfinite(found["everybody"]).all()
+    assert np.isnan([found["a"], found["b"]]).all()
+
+
 def test_something_unrecorded_that_doubles_the_odds():
     """Of the declined, whose odds are twice those of the approved at equal features."""
     rng = np.random.default_rng(0)

@@ -17,6 +17,7 @@ from dcem.table.disclosure import (
     few_people,
     hide_groups,
     hide_small,
+    tellable_shares,
 )
 from dcem.table.labels import SelectiveLabels
 
@@ -113,6 +114,27 @@ def test_visits_are_no_people() -> None:
     assert not {"tested", "positive"} <= {
         cell for cell in counts.columns if isinstance(counts.loc["A", cell], int)
     }
+
+
+@pytest.mark.filterwarnings("ignore::dcem.DataWarning")
+@pytest.mark.parametrize(
+    ("yes", "told"),
+    [
+        ((30, 40, 50), "abc"),
+        ((30, 40, 4), "b"),
+        ((30, 4, 4), ""),
+        ((30, 95, 50), "c"),
+        ((0, 40, 50), "abc"),
+    ],
+)
+def test_a_share_is_told_unless_it_shows_a_small_count(yes, told) -> None:
+    """Of three groups of a hundred people; everybody's is told in all of these."""
+    number, tested = np.arange(300), np.ones(300, bool)
+    problem = SelectiveLabels.from_arrays(
+        number[:, None], number % 2, tested=tested, group=np.repeat(["a", "b", "c"], 100)
+    )
+    found = tellable_shares(problem, number % 100 < np.repeat(yes, 100))
+    assert found == {name: name in told for name in "abc"} | {"everybody": True}
 
 
 def test_a_zero_is_still_marked_as_small() -> None:

@@ -36,9 +36,10 @@ from math import nan
 
 import numpy as np
 
-from dcem.estimation.influence import FEWEST_PEOPLE, FEWEST_TESTED, People
+from dcem.estimation.influence import FEWEST_PEOPLE, People
 from dcem.estimation.outcomes import Unseen, tilted
 from dcem.metrics.estimate import Estimate
+from dcem.table.disclosure import tellable_shares
 from dcem.table.labels import SelectiveLabels
 
 SET_LEVEL = 0.9
@@ -191,12 +192,13 @@ def measure_coverage(seen: OutOfPart) -> tuple[Coverage, ...]:
     with_it = positive * covered(1, found[1])
     without = negative * covered(0, found[1])
 
-    def share(kept: np.ndarray, of: np.ndarray, plain: bool = False) -> Estimate:
+    told = tellable_shares(problem, among_tested < 0.5, tested)  # by how many are missed
+
+    def share(kept: np.ndarray, of: np.ndarray, may_be_told: bool = True) -> Estimate:
         behind = people.count(of > 0)
-        missed = people.count((of > 0) & (kept < 0.5))
         if behind < FEWEST_PEOPLE:
             return Estimate(nan, reason=f"it rests on fewer than {FEWEST_PEOPLE} people")
-        if plain and 0 < missed < FEWEST_TESTED:
+        if not may_be_told:
             return Estimate(nan, reason="withheld: it would show a small count")
         found = people.quotient(kept, of)
         return found.estimate(people.person, share=True, behind=behind)
@@ -204,7 +206,7 @@ def measure_coverage(seen: OutOfPart) -> tuple[Coverage, ...]:
     return tuple(
         Coverage(
             name,
-            share(among_tested * (tested & mine), (tested & mine) * 1.0, plain=True),
+            share(among_tested * (tested & mine), (tested & mine) * 1.0, told[name]),
             share((with_it + without) * mine, (positive + negative) * mine),
             share(with_it * mine, positive * mine),
             people.mean(found[1] == 3, mine).value if mine.sum() >= FEWEST_PEOPLE else nan,

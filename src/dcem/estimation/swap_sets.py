@@ -25,6 +25,7 @@ from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.influence import FEWEST_TESTED
 from dcem.estimation.outcomes import Masses
 from dcem.metrics.estimate import Estimate
+from dcem.table.disclosure import tellable_shares
 
 NEAR = 0.05  # share of people on either side of a cut-off who tell of those at it
 MOST = 0.5  # share of people who must be within reach for anything to be reported of them
@@ -150,15 +151,11 @@ def swap_set(evaluator: Evaluator, rank: np.ndarray) -> SwapSet:
 def _by_group(
     evaluator: Evaluator, chosen: np.ndarray, weight: np.ndarray
 ) -> dict[str, tuple[float, float]]:
-    """Share of each group that is tested, and that would be; of groups with few on a side, NaN."""
+    """Share of each group that is tested, and that would be; NaN where one shows a small count."""
     problem, found = evaluator.problem, {}
+    told = [tellable_shares(problem, who) for who in (problem.tested, chosen)]
     for name, mine in problem.parts().items():
-        sides = [
-            evaluator.people.count(mine & (who == side))
-            for who in (problem.tested, chosen)
-            for side in (True, False)
-        ]
-        if 0 < min(sides) < FEWEST_TESTED:
+        if not all(one[name] for one in told):
             found[name] = (nan, nan)
             continue
         now, then = (weight[mine] @ who[mine] for who in (problem.tested, chosen))

@@ -172,6 +172,31 @@ def few_among(
     ]
 
 
+def tellable_shares(
+    problem: SelectiveLabels, yes: np.ndarray, among: np.ndarray | None = None
+) -> dict[str, bool]:
+    """Of everybody and each group, whether the share of `yes` may be told `among` these rows.
+
+    Both are masks [n]. Whoever knows a share and of how many it is knows how many they are; and
+    what all groups but one have, and all together, tells what the last one has.
+    """
+    among = np.ones(len(problem), bool) if among is None else among
+    # a whole and its part, by the names that `hide_groups` knows such by
+    cells = {"tested": among, "positive": among & yes, "negative": among & ~yes}
+    few = few_among(cells, problem.group, problem.n_groups, problem.person)
+    exact = [
+        {key: int((cells[key] & (problem.group == code)).sum()) for key in RESTS["negative"]}
+        for code in range(problem.n_groups)
+    ]
+    counts = [*exact, {key: sum(one[key] for one in exact) for key in exact[0]}]
+    told = [  # that it is nobody, too, unless it tells of all of a small group
+        not secret and not any(isinstance(one[key], str) and n[key] for key in n)
+        for one, n, secret in zip(hide_groups(exact, few), counts, few, strict=True)
+    ]
+    everybody = next(iter(problem.parts()))
+    return dict(zip((*problem.group_names, everybody), told, strict=True))
+
+
 def in_tens(counts: np.ndarray) -> np.ndarray:
     """Counts [bins] to the nearest ten, those under ten as 0.
 
