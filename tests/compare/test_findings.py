@@ -11,6 +11,7 @@ from made_up import GROUPS, made_up_comparison
 
 from dcem.compare.caveats import about_estimates, warn
 from dcem.compare.findings import (
+    AMONG,
     about_best,
     about_calibration,
     about_gain,
@@ -23,6 +24,7 @@ from dcem.compare.findings import (
 from dcem.compare.recovery import about_recovery
 from dcem.compare.results import ComparedGroup, PlantedFamily, Standing
 from dcem.estimation.results import COUNTED, WITHIN
+from dcem.methods.choosing import PREFERRED
 from dcem.metrics.estimate import Estimate
 from dcem.report.compare_opening import opening
 
@@ -68,6 +70,10 @@ def test_what_is_said_of_the_recommended_method_comes_first() -> None:
         f for f in warn(replace(comparison, methods=odd), {}) if f.key == "estimates-disagree"
     ]
     assert [f.values["method"] for f in warned][:2] == ["sar-em", "y-obs"]
+
+
+def test_every_target_that_orders_methods_is_put_into_words() -> None:
+    assert set(AMONG) == {*PREFERRED} - {"found"}  # which has findings of its own
 
 
 class TestGroups:

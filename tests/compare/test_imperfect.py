@@ -41,9 +41,8 @@ def test_its_numbers_are_corrected_and_say_so(problem, tmp_path):
 def test_planted_tests_err_as_the_real_ones_do(problem):
     sure = np.full(900, 0.6)
     models = Nuisances(testing=np.full(900, 0.9), outcome=sure * 0.4)
-    task = plant_task(
-        "resembling the fitted model", problem, models, np.arange(900.0), np.random.default_rng(0)
-    )
+    rng, index = np.random.default_rng(0), np.arange(900.0)
+    task = plant_task("as fitted", problem, models, (index, index), rng)
     seen = task.train.y_obs[task.train.tested].mean()
     assert seen == pytest.approx(0.6 * task.truth.mean(), abs=0.07)
     assert task.train.imperfect_test is not None

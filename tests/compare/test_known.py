@@ -33,7 +33,8 @@ def test_its_numbers_rest_on_the_known_rate_and_say_so():
     for method in found.methods:  # both are moved to it, so neither is off on average
         off = method.judgements["dr"].calibration_in_the_large["everybody"]
         assert off.value == pytest.approx(0, abs=0.02)
-    assert "stated prevalence" in found.target("dr").assumption
+    (dr,) = (target for target in found.targets if target.key == "dr")
+    assert "stated prevalence" in dr.assumption
     page = compare_document(found)
     assert f"known {found.known_rates}" in to_markdown(page)
     assert not any("features explain" in one for one in page.opening.limits)

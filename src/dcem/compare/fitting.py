@@ -54,7 +54,7 @@ _ENDINGS = {
 class Scored:
     """A method's scores of people it was not fitted to, and what is reported of its models."""
 
-    members: np.ndarray  # [members, n] probability by each model of the ensemble
+    members: np.ndarray  # [members, n] probability by each fit of the method
     fold: np.ndarray  # [n] whose models scored a person; people are ranked within it
     fills_in: bool = False  # whether the method gives the untested labels of its own
     history: FitHistory | None = None  # of the first fold
@@ -64,7 +64,7 @@ class Scored:
 
     @property
     def score(self) -> np.ndarray:
-        """The ensemble's probability [n]: what is delivered."""
+        """The mean probability [n]: what is delivered."""
         return self.members.mean(axis=0)
 
     @cached_property
@@ -74,7 +74,7 @@ class Scored:
 
     @property
     def without(self) -> np.ndarray:
-        """Ranks where one fold's ensemble lacks one member [folds, members, n]; none has one."""
+        """Ranks where one fold lacks one member [folds, members, n]; none without repeated fits."""
         folds = np.unique(self.fold)
         n_members, n = self.members.shape
         if n_members < 2:

@@ -1,11 +1,12 @@
 """Everything about the scores of methods and one target: numbers with intervals, and curves.
 
 A number of a ranking is uncertain for two reasons. Other people could have been drawn: each row's
-influence tells by how much. And the model could have started from other random weights: the members
-of its ensemble tell, each fold's AUC being computed again without each of them (a jackknife), and
-each group's ROC curve likewise, for the gap. The second is written as one more influence, that of a
-person nobody met, so that differences between methods and corrections for their number count both
-without further formulas. Where tests err at stated rates, what is uncertain about these is a third.
+influence tells by how much. And the model could have started from other random weights: where fits
+are repeated (members) they tell, each fold's AUC being computed again without each of them (a
+jackknife), and each group's ROC curve likewise, for the gap. The second is written as one more
+influence, that of a person nobody met, so that differences between methods and corrections for
+their number count both without further formulas. Where tests err at stated rates, what is uncertain
+about these is a third.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ class Ranks:
 
 
 def seed_variance(masses: Masses, scored: Scored) -> float:
-    """Variance of the AUC over initial weights: each fold without each member of its ensemble."""
+    """Variance of the AUC over initial weights: each fold without each member."""
     n_members = len(scored.members)
     if n_members < 2:
         return 0.0

@@ -5,9 +5,9 @@ everybody has a score from models that did not see them; a person's rows stay in
 to judge by are given, and every method is fitted once. Or rows have a time: then a block of time is
 scored by models of all that came before it, as in use, where people return and their earlier rows
 may have been learnt from; nobody's later rows ever are. What is fitted is what `dcem fit` delivers:
-the same ensemble, the same batches. The scores are judged by an `Evaluator` for each target, and,
-since no estimate can say for certain who serves this table best, outcomes are planted in it as well
-(`planted`).
+the same number of fits, the same batches. The scores are judged by an `Evaluator` for each target,
+and, since no estimate can say for certain who serves this table best, outcomes are planted in it as
+well (`planted`).
 
 Scores of different folds are ranked within their fold before they are pooled, so that the AUC, the
 ROC gap and precision at capacity describe the models of the folds on average; calibration and net
