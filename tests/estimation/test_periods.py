@@ -51,6 +51,22 @@ def test_late_results_are_found_where_they_begin_and_seldom_elsewhere():
     assert not any(late_results(rows(600, seed=seed)) for seed in range(60))
 
 
+def test_how_few_are_tested_since_is_not_told():
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(1000) < 0.4, rng.random(1000) < 0.4, np.nan)
+    y[900:] = np.nan
+    y[[905, 930, 960]] = 1
+    problem = SelectiveLabels.from_arrays(rng.normal(size=(1000, 1)), y, time=np.arange(1000))
+    found = late_results(problem)
+    assert found.at == 900
+    assert not found.after.estimable
+    assert not found.before.estimable  # the total less these
+    assert "%" not in found.words
+    y[900:] = np.nan
+    problem = SelectiveLabels.from_arrays(problem.X, y, time=problem.time)
+    assert late_results(problem).words.endswith("until then were tested, 0 % since.")
+
+
 def test_periods_are_about_equal_and_the_latest_tests_are_late():
     problem = rows()
     code, starts = periods(problem, 4)

@@ -31,7 +31,7 @@ from dcem.estimation.results import EVERYBODY, WITHHELD
 from dcem.table.disclosure import few_people
 from dcem.table.labels import SelectiveLabels
 from dcem.table.times import HISTORY, earlier_results, period, time_words
-from dcem.text import p_value, percent, ratio
+from dcem.text import p_value, ratio
 
 SHOWN, COMPARED = 12, 4  # periods that are shown, and compared at equal features
 PERIOD, EARLIER = "the period", "earlier results"  # what is modelled, for `progress`
@@ -136,15 +136,14 @@ def about_time(audit: Audit) -> Iterator[Finding]:
     if found is None:
         return
     if found.late is not None:
-        before, after = (percent(e.value) for e in (found.late.before, found.late.after))
         yield audit_finding(
             "late-results",
             "caution",
             "time",
             f"Hardly anybody is tested after {found.late.until}: results may not have arrived yet",
-            f"{before} of the rows until then, {after} since. If results take longer than that, "
-            "these rows may have been tested, with results not yet known; what the audit says "
-            "about who is tested is then wrong for them.",
+            f"{found.late.words} If results take longer than that, these rows may have been "
+            "tested, with results not yet known; what the audit says about who is tested is then "
+            "wrong for them.",
             **vars(found.late),
         )
     changed = {rate.group: rate.difference for rate in audit.clear(found.testing)}

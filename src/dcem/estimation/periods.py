@@ -9,9 +9,12 @@ import numpy as np
 from scipy.stats import norm
 
 from dcem.estimation.influence import People
+from dcem.estimation.results import WITHHELD
 from dcem.metrics.estimate import Estimate
+from dcem.table.disclosure import THRESHOLD
 from dcem.table.labels import SelectiveLabels
 from dcem.table.times import numeric, time_words
+from dcem.text import percent
 
 LEAST_ROWS, LEAST_FINE = 200, 40  # of a period that is told, or only looked at
 FINE, LAST = 20, 6  # periods that are looked at for late results, and how many of them may be late
@@ -48,8 +51,16 @@ class LateResults:
     since: str  # the time from which on
     until: str  # the last time before it: what to leave out after
     before: Estimate  # share tested until then
-    after: Estimate  # and since
+    after: Estimate  # and since; both are withheld if one would show a small count
     at: float  # `since` as a number, see `SelectiveLabels.moment`
+
+    @property
+    def words(self) -> str:
+        """The two shares in a sentence."""
+        if not self.after.estimable:
+            return "The shares tested until then and since would reveal a count below ten."
+        before, after = (percent(one.value) for one in (self.before, self.after))
+        return f"{before} of the rows until then were tested, {after} since."
 
 
 def late_results(problem: SelectiveLabels) -> LateResults | None:
@@ -79,10 +90,12 @@ def late_results(problem: SelectiveLabels) -> LateResults | None:
     if best is None:
         return None
     after = code >= best[1]
+    sides = [part & who for part in (after, ~after) for who in (problem.sent, ~problem.sent)]
+    hidden = any(0 < people.count(side) < THRESHOLD for side in sides)
+    shares = (WITHHELD if hidden else people.proportion(tested, 1.0 * p) for p in (~after, after))
     return LateResults(
         time_words(starts[best[1]]),
         time_words(problem.time[~after].max()),
-        people.proportion(tested, ~after * 1.0),
-        people.proportion(tested, after * 1.0),
+        *shares,
         float(numeric(np.array([starts[best[1]]]))[0]),
     )

@@ -243,9 +243,7 @@ def _others(found: Monitoring, then: Baseline, auc: Change) -> Iterator[Finding]
             "tested",
             values=vars(late),
             headline=f"Results after {late.until} may not have arrived yet",
-            text=f"{percent(late.before.value)} of the rows until then were tested, "
-            f"{percent(late.after.value)} since. Everything except who arrives refers to the rows "
-            "until then.",
+            text=f"{late.words} Everything except who arrives refers to the rows until then.",
             remedy="If results are late, look again when they are in (`until` leaves rows out); if "
             "testing stopped, ask why.",
         )
