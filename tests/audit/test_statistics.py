@@ -435,3 +435,22 @@ def test_yields_are_those_of_ten_people_who_count() -> None:
     found = {one.group: one.difference.reason for one in made}
     few = "fewer than 10 people of the group were tested"
     assert found == {"one": few, "some": "", "others": "", "weightless": few}
+
+
+@pytest.mark.parametrize(
+    ("early", "late", "told"), [(13, 4, False), (13, 24, True), (4, 24, False)]
+)
+def test_the_least_expected_tests_tell_of_no_few_positives(early, late, told) -> None:
+    """Neither among them nor, as the positives of a group are known, among its other tests."""
+    rng = np.random.default_rng(2)
+    p = np.sort(rng.random(2400) * 0.4 + 0.05)
+    group = np.where(rng.random(2400) < 0.5, "b", "a")
+    tested = rng.random(2400) < p
+    y = np.where(tested, rng.random(2400) < 0.2, np.nan)
+    own = np.flatnonzero(tested & (group == "b"))
+    y[own] = 0
+    y[own[:early]] = y[own[-late:]] = 1
+    problem = SelectiveLabels.from_arrays(p[:, None], y, group=group)
+    found = {one.group: one for one in yields(problem, People.of(problem), p)}["b"]
+    assert found.rate.value == pytest.approx((early + late) / len(own))
+    assert found.marginal.estimable == told

@@ -192,7 +192,8 @@ def _marginal(
     if p is None:
         return Estimate(nan, reason="testing does not vary")
     least = here & (p <= np.quantile(p[here], 0.2))
-    seen = problem.y_obs
-    if any(0 < people.count(least & (seen == value)) < FEWEST_TESTED for value in (0, 1)):
-        return Estimate(nan, reason=f"fewer than {FEWEST_TESTED} positive or negative such tests")
+    sides = [part & (problem.y_obs == value) for part in (least, here & ~least) for value in (0, 1)]
+    if any(0 < people.count(side) < FEWEST_TESTED for side in sides):  # what is left follows, too
+        of = "positive or negative such tests, or of the others"
+        return Estimate(nan, reason=f"fewer than {FEWEST_TESTED} {of}")
     return _rate(problem, people, y, least)
