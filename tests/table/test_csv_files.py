@@ -64,6 +64,36 @@ def test_numbers_with_what_stands_around_them_have_decimal_commas_too(mark, tmp_
     assert found["income"].to_pylist() == ["850", "1200", "12500", "1250000", "-3000", "0"]
 
 
+@pytest.mark.parametrize(
+    ("cells", "found"),
+    [
+        (["7.356", "7.402"], ["7.356", "7.402"]),  # `3,5` in another column proves nothing here
+        (["0.912", "1.346"], ["0.912", "1.346"]),
+        (["12.34", "1.346"], ["12.34", "1.346"]),
+        (["1.346", "2.581.747"], ["1346", "2581747"]),
+        (["1.346", "1.234,5"], ["1346", "1234.5"]),
+        (["1.346", "1.234.567", "0.5"], ["1.346", "1.234.567", "0.5"]),  # a contradiction stays
+        (["2,581,747", "955,402"], ["2,581,747", "955,402"]),
+        (["1,234.5", "955,402"], ["1,234.5", "955,402"]),
+        (["955,402", "12.5"], ["955,402", "12.5"]),
+        (["1,804", "4,461"], ["1.804", "4.461"]),
+        (["1 234,567", "0,5"], ["1 234.567", "0.5"]),
+    ],
+)
+@pytest.mark.parametrize("above", [0, 200_000])
+def test_each_column_proves_what_its_own_points_and_commas_mean(cells, found, above, tmp_path):
+    path = tmp_path / "table.csv"
+    plain = ["3,5;"] * above  # the proof may be far below
+    path.write_text("\n".join(["crp;x", *plain, *[f"3,5;{cell}" for cell in cells]]) + "\n")
+    assert read_whole(path)["x"].to_pylist()[len(plain) :] == found
+
+
+def test_two_codes_in_a_cell_are_no_decimals(tmp_path):
+    path = tmp_path / "table.tsv"
+    path.write_text("codes\tx\n1,3\t0.5\n2,4\t1.5\n")
+    assert read_whole(path)["codes"].to_pylist() == ["1,3", "2,4"]
+
+
 def test_a_title_above_the_header_is_named_as_what_is_wrong(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("Results of May\n\nx,y\n1,2\n3,4\n")

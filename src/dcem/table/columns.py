@@ -17,6 +17,7 @@ from dcem.table import dates, values
 from dcem.table.candidates import MEASURE, normalised
 from dcem.table.disclosure import THRESHOLD, people_of
 from dcem.table.encoder import Encoding
+from dcem.table.marks import taken
 from dcem.table.messages import quoted
 from dcem.table.roles import missing_in
 from dcem.text import counted
@@ -256,7 +257,7 @@ def _may_part_thousands(column: pa.ChunkedArray) -> str:
     if not pc.all(pc.match_substring_regex(pointed, r"^\s*[-+]?[1-9]\d{0,2}\.\d{3}\s*$")).as_py():
         return ""
     first = pointed[0].as_py().strip()
-    return f"{first!r} is read as {float(first):g}: remove the point if it separates thousands"
+    return taken(first, "point")
 
 
 def _hidden(column: pa.ChunkedArray, numbers: np.ndarray, missing: Collection[str]) -> str:

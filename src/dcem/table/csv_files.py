@@ -16,7 +16,7 @@ import io
 import itertools
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dcem.table.formats import Stored, unique_names
+from dcem.table.marks import Marks, find_marks, with_points
 from dcem.table.messages import InputError
 from dcem.text import counted
 
@@ -39,12 +40,6 @@ NOT_IN_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
 SAMPLE_ROWS = 100
 SAMPLE_TEXT = 1 << 20
 BLOCK = 8 << 20  # bytes of text at a time
-# What may stand around a number: "< 0,6", "-3,5", "€ 12,50", "12,5 %".
-BEFORE, AFTER = r"\s*(?:[<>≤≥]=?\s*)?[-+−$€£¥]?\s*", r"\s*[%€+]?\s*"
-DIGITS = r"(?:\d{1,3}(?:[ \x{A0}\x{202F}'’]\d{3})+|\d+)"  # "1234", "1 234", as Arrow reads patterns
-DECIMAL_COMMA = rf"^({BEFORE}{DIGITS}),(\d+{AFTER})$"
-POINTS = rf"^{BEFORE}[1-9]\d{{0,2}}(\.\d{{3}})+,\d+{AFTER}$"  # of thousands
-WHOLE_POINTS = POINTS.replace(r",\d+", r"(,\d+)?")
 
 
 @dataclass(frozen=True)
@@ -59,8 +54,6 @@ class Layout:
     must_be_empty: tuple[str, ...]  # fields after the last delimiter of every row
     has_rows: bool  # below the header
     has_long_cells: bool  # a quoted cell seems to go on over the end of a line
-    has_decimal_commas: bool  # `3,5` is three and a half
-    has_thousands_points: bool  # `1.234` is a thousand or more: only commas are seen as decimal
     notes: tuple[str, ...]  # what a person should know
 
 
@@ -107,8 +100,6 @@ def _layout_of(path: Path, changed: int, size: int) -> Layout:
                 f"The rows of {path.name} have one field more than the header. The first field is "
                 "taken as a row name and left out."
             )
-    commas, points = (_has_decimals(rows, mark) for mark in (",", r"\."))
-    doubtful = commas == points  # then a semicolon tells: where commas are decimal, it parts fields
     # The header is as many lines as its quoted names have line breaks, and one.
     skip = start + 1 + sum(name.count("\n") for name in header)
     return Layout(
@@ -120,8 +111,6 @@ def _layout_of(path: Path, changed: int, size: int) -> Layout:
         tuple(empty),
         bool(rows),
         has_long_cells,
-        delimiter == ";" if doubtful else commas and delimiter != ",",
-        commas and not points,
         tuple(notes),
     )
 
@@ -130,13 +119,6 @@ def _is_padded(header: Sequence[str]) -> bool:
     """Whether blanks go with the delimiters, and so belong to no name."""
     before = all(name.startswith(" ") for name in header[1:])
     return len(header) > 1 and (before or all(name.endswith(" ") for name in header[:-1]))
-
-
-def _has_decimals(rows: Sequence[Sequence[str]], mark: str) -> bool:
-    """Whether rows hold `3,5`, if a comma is the mark; of `1,234` nobody knows."""
-    whole = r"(?:\d{1,3}(?:[\s'’]\d{3})+|\d+)"
-    written = re.compile(rf"[-+]?(?:0+{mark}\d+|{whole}{mark}(?:\d{{1,2}}|\d{{4,}}))")
-    return any(written.fullmatch(cell.strip()) for row in rows for cell in row)
 
 
 def _name_rows(first: list[str]) -> bool:
@@ -245,40 +227,58 @@ def stored_csv(path: Path) -> Stored:
 
 
 def _rows(path: Path, layout: Layout, columns: list[str]) -> Iterator[pa.RecordBatch]:
-    import pyarrow.csv as arrow
-
     # A quote that is never closed can swallow rows in any column, also in one nobody asked for.
     wanted = list(layout.fields) if layout.has_long_cells else [*columns, *layout.must_be_empty]
-
-    def opened(*, use_threads: bool) -> Iterator[pa.RecordBatch]:
-        yield from arrow.open_csv(
-            _opened(path),
-            read_options=arrow.ReadOptions(
-                use_threads=use_threads,
-                block_size=BLOCK,
-                column_names=list(layout.fields),
-                skip_rows=layout.skip,
-                encoding=layout.encoding,
-            ),
-            parse_options=arrow.ParseOptions(
-                delimiter=layout.delimiter, newlines_in_values=layout.has_long_cells
-            ),
-            convert_options=arrow.ConvertOptions(
-                column_types=dict.fromkeys(layout.fields, pa.string()),
-                strings_can_be_null=False,
-                include_columns=wanted,
-            ),
-        )
-
     try:
-        for batch in opened(use_threads=True):
+        marks = _marks(path)
+        for batch in _text(path, layout, wanted):
             _refuse_swallowed(batch, layout)
-            batch = batch.select(columns)
-            yield _with_decimal_points(batch, layout) if layout.has_decimal_commas else batch
+            yield _with_decimal_points(batch.select(columns), marks)
     except pa.ArrowInvalid:
-        for _ in opened(use_threads=False):  # one thread knows in which row
+        for _ in _text(path, layout, wanted, use_threads=False):  # one thread knows in which row
             pass
         raise
+
+
+def _text(
+    path: Path, layout: Layout, columns: list[str], *, use_threads: bool = True
+) -> Iterator[pa.RecordBatch]:
+    """The cells as they are written."""
+    import pyarrow.csv as arrow
+
+    yield from arrow.open_csv(
+        _opened(path),
+        read_options=arrow.ReadOptions(
+            use_threads=use_threads,
+            block_size=BLOCK,
+            column_names=list(layout.fields),
+            skip_rows=layout.skip,
+            encoding=layout.encoding,
+        ),
+        parse_options=arrow.ParseOptions(
+            delimiter=layout.delimiter, newlines_in_values=layout.has_long_cells
+        ),
+        convert_options=arrow.ConvertOptions(
+            column_types=dict.fromkeys(layout.fields, pa.string()),
+            strings_can_be_null=False,
+            include_columns=columns,
+        ),
+    )
+
+
+def _marks(path: Path) -> dict[str, Marks]:
+    """What points and commas mean in each column, looked at once for as long as a file stays."""
+    about = path.stat()
+    return _marks_of(path, about.st_mtime_ns, about.st_size)
+
+
+@lru_cache(maxsize=16)
+def _marks_of(path: Path, changed: int, size: int) -> dict[str, Marks]:
+    layout = _layout(path)
+    if layout.delimiter == ",":  # then a comma in a number is in quotes, and parts thousands
+        return {}
+    text = _text(path, layout, list(layout.fields))
+    return find_marks(text, semicolons=layout.delimiter == ";")
 
 
 def _refuse_swallowed(batch: pa.RecordBatch, layout: Layout) -> None:
@@ -307,16 +307,14 @@ def _refuse_swallowed(batch: pa.RecordBatch, layout: Layout) -> None:
                 )
 
 
-def _with_decimal_points(batch: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
-    """`3,5` as `3.5`, and `1.234,5` as `1234.5`."""
-    points = WHOLE_POINTS if layout.has_thousands_points else POINTS
-    arrays = []
-    for column in batch.columns:
-        grouped = pc.match_substring_regex(column, points)
-        if pc.any(grouped).as_py():
-            column = pc.if_else(grouped, pc.replace_substring(column, ".", ""), column)
-        arrays.append(pc.replace_substring_regex(column, DECIMAL_COMMA, r"\1.\2"))
-    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+def _with_decimal_points(batch: pa.RecordBatch, marks: Mapping[str, Marks]) -> pa.RecordBatch:
+    """`3,5` as `3.5` in the columns whose commas are decimal, and fields that know their marks."""
+    fields, arrays = [], []
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        own = marks.get(field.name)
+        fields.append(own.on(field) if own else field)
+        arrays.append(with_points(column, own))
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
 def parse_failure(path: Path, message: str) -> str:

@@ -13,13 +13,14 @@ numbers or dates.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from dcem.table import dates, values
+from dcem.table.marks import Marks, as_learnt, marks_on, marks_to_learn
 from dcem.table.read import as_arrow
 from dcem.table.roles import missing_in
 from dcem.text import counted, percent
@@ -41,6 +42,8 @@ class Encoding:
     missing: bool = False  # whether missing values have one
     from_numbers: bool = False  # whether levels are numbers: "3.0" and "$3" are the level "3"
     date_format: str | None = None  # of a date or a time that is stored as text, or as a number
+    decimal: str | None = None  # a comma, if numbers in text had it; a point is not mentioned
+    thousands: str | None = None  # what parted them there: a point or a comma
 
     @property
     def is_single(self) -> bool:
@@ -54,6 +57,22 @@ class Encoding:
             return (self.name,)
         marks = [*self.levels, *[OTHER] * self.other, *[MISSING] * self.missing]
         return tuple(f"{self.name}={mark}" for mark in (marks[1:] if self.is_single else marks))
+
+    def learning_marks(self, table: pa.Table) -> Encoding:
+        """This encoding, with what commas and points mean in its column of numbers in text."""
+        column = table.column(self.name)
+        if self.kind != "number" or not values.is_text(column):
+            return self
+        found = marks_to_learn(column, marks_on(table.schema.field(self.name)))
+        return replace(self, decimal=found.decimal or None, thousands=found.thousands or None)
+
+    def column_of(self, table: pa.Table) -> pa.ChunkedArray:
+        """Its raw column, with commas and points as they were in training."""
+        column = table.column(self.name)
+        if not (self.decimal or self.thousands) or not values.is_text(column):
+            return column
+        learnt = Marks(self.decimal or "", self.thousands or "")
+        return as_learnt(column, marks_on(table.schema.field(self.name)), learnt)
 
     def encode(self, column: pa.ChunkedArray, missing: Sequence[str], out: np.ndarray) -> int:
         """Write the features of a raw column into `out [n, features]`.
@@ -157,7 +176,7 @@ class Encoder:
             start = 0
             for number, encoding in enumerate(self.encodings):
                 stop = start + len(encoding.features)
-                raw = block.column(encoding.name)
+                raw = encoding.column_of(block)
                 unread[number] += encoding.encode(
                     raw, self.missing_in(encoding.name), rows[:, start:stop]
                 )

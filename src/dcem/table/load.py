@@ -20,6 +20,7 @@ from dcem.table.encoder import Encoder
 from dcem.table.frames import as_table
 from dcem.table.labels import SelectiveLabels
 from dcem.table.leaks import Leak
+from dcem.table.marks import EITHER, doubts
 from dcem.table.messages import (
     POSITION,
     DataWarning,
@@ -326,7 +327,7 @@ def _understand(
     With a `known` encoder the columns that it knows become features, as it says, and no others.
     """
     earlier = None if known is None else {one.name: one for one in known.encodings}
-    columns, encodings = [], []
+    columns, encodings, doubtful = [], [], dict(doubts(table))
     for name in table.column_names:
         role, raw = roles.of(name), table.column(name)
         if role == "id":  # whatever it looks like; a million names are not worth a look
@@ -355,8 +356,11 @@ def _understand(
         elif found.encoding is None:
             role = "left out" if role == "feature" else role
         else:
-            encodings.append(found.encoding)
+            encodings.append(found.encoding.learning_marks(table))
             encoded = found.encoding.features
+            if name in doubtful:
+                kept = [one for one in note.split("; ") if one and EITHER not in one]
+                note = "; ".join([*kept, doubtful[name]])
         columns.append(Column(name, role, found.kind, found.missing, found.distinct, encoded, note))
     if not encodings:
         raise InputError(
