@@ -17,11 +17,11 @@ from dcem.estimation import measures
 from dcem.estimation.cross_fitting import _probability, best_mixture, on_one_thread
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import percentiles, person_folds, within_budget
-from dcem.estimation.influence import wilson
+from dcem.estimation.influence import share_ends, wilson
 from dcem.estimation.nuisance_learners import BoostedTrees
 from dcem.estimation.nuisances import RATE_FLOOR, Nuisances, fit_nuisances
 from dcem.estimation.outcomes import TARGETS, Masses, masses, stand_for
-from dcem.metrics.estimate import Estimate
+from dcem.metrics.estimate import Estimate, share_interval
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError
 
@@ -214,6 +214,55 @@ class TestSmallGroups:
             assert found.low <= 0.12 * (low - 0.2) / 0.8
             assert found.high >= 0.12 * (high - 0.2) / 0.8
 
+    @pytest.mark.parametrize("copies", [1, 5, 20])
+    def test_people_nobody_tested_do_not_prove_that_nobody_is_positive(self, copies: int) -> None:
+        """Of forty tests none was positive: that is all that is known of those acted on."""
+        n = 3000 * copies
+        acted = np.random.default_rng(0).random(n) > 0.8
+        tested, y = np.zeros(n, bool), np.zeros(n)
+        tested[np.flatnonzero(acted)[:40]] = tested[np.flatnonzero(~acted)[:400]] = True
+        y[np.flatnonzero(tested & ~acted)[:60]] = 1
+        e = np.where(acted, 40 / acted.sum(), 400 / (~acted).sum())
+        m = np.where(tested & acted, 0.061, 0.06)  # the correction takes away a little too much
+        problem = SelectiveLabels.from_arrays(acted[:, None], np.where(tested, y, np.nan))
+        judge = Evaluator(problem, nuisances=exact(problem, e, m))
+        by_rank = judge.precision_at_capacity("dr", 1.0 * acted, acted.mean())
+        for found in (judge.when_acting("dr", acted)["precision"]["everybody"], by_rank):
+            assert found.value == found.low == 0
+            assert found.high == pytest.approx(wilson(0, 40)[1])
+
+    def test_a_share_close_to_0_has_the_interval_of_its_neighbours(self) -> None:
+        shares = np.linspace(-0.02, 0.1, 1201)
+        for reach, people in ((0.04, 40), (0.04, 4000), (0.6, 5), (1e-9, 40)):
+            ends = np.array([share_ends(share, reach, people) for share in shares])
+            jumps = np.abs(np.diff(ends, axis=0))[shares[:-1] > 2 * 0.0001 * (reach < 1e-6)]
+            assert jumps.max() < 0.003
+            mirrored = np.array([share_ends(1 - share, reach, people) for share in shares])
+            assert mirrored == pytest.approx(1 - ends[:, ::-1])
+            assert (ends[:, 0] <= np.maximum(shares, 0)).all()
+            assert (ends[:, 1] >= shares).all()
+            assert share_ends(0.3, 0.2, people) == pytest.approx(share_interval(0.3, 0.2))
+
+    def test_precision_close_to_nothing_is_not_known_to_a_hundredth_nor_to_a_half(self) -> None:
+        """Three in a hundred of those acted on, fewer than fifty of whom were tested."""
+        held, widths = [], []
+        for seed in range(60):
+            rng = np.random.default_rng(seed)
+            x = rng.normal(size=6000)
+            acted = x > 1.2
+            y = rng.random(6000) < np.where(acted, 0.03, 0.1)
+            e = np.where(acted, 0.06, 0.3)
+            tested = rng.random(6000) < e
+            problem = SelectiveLabels.from_arrays(x[:, None], np.where(tested, y, np.nan))
+            m = np.where(acted, 0.05, 0.1) * np.exp(0.3 * np.sin(3 * x))
+            judge = Evaluator(problem, fold=np.arange(6000) % 5, nuisances=exact(problem, e, m))
+            found = judge.when_acting("dr", acted)["precision"]["everybody"]
+            held.append(found.low <= 0.03 <= found.high)
+            widths.append(found.high - found.low)
+        assert np.mean(held) > 0.93
+        assert np.mean(widths) < 0.2
+        assert min(widths) > 0.04
+
     def test_a_difference_puts_the_arms_together(self) -> None:
         one, other = Estimate(0.9, 0.7, 0.96), Estimate(0.8, 0.75, 0.84)
         found = one.minus(other)
@@ -234,6 +283,20 @@ class TestActing:
         assert measures.true_positive_rate(acted, of).value == pytest.approx(2 / 3)
         assert measures.precision(acted, of).value == pytest.approx(2 / 3)
         assert measures.share_acted_on(acted, of).value == pytest.approx(3 / 5)
+
+    def test_small_counts_at_a_capacity_are_withheld_whatever_the_scale_of_scores(self) -> None:
+        """Three of those ranked highest are positive; no score is close to 1."""
+        rng = np.random.default_rng(0)
+        score, tested = rng.random(2000) * 0.2, rng.random(2000) < 0.5
+        y = (rng.random(2000) < 0.3) * 1.0
+        top = percentiles(score, np.zeros(2000)) > 0.95
+        y[top] = 0
+        y[np.flatnonzero(top & tested)[:3]] = 1
+        problem = SelectiveLabels.from_arrays(score[:, None], np.where(tested, y, np.nan))
+        judge = Evaluator(problem, nuisances=exact(problem, np.full(2000, 0.5), np.full(2000, 0.3)))
+        for rank in (score, percentiles(score, np.zeros(2000)), 100 + score):
+            found = judge.precision_at_capacity("tested", rank, 0.05)
+            assert "one side of the decision" in found.reason
 
     def test_known_truth_gives_the_xauc_of_the_metric(self) -> None:
         problem, y, e, risk, score = make_problem(400)

@@ -269,11 +269,24 @@ class Evaluator:
         return "most of those acted on are out of reach of the tests"
 
     def _behind(self, target: str, group: str, acted: np.ndarray, of: str) -> int:
-        """How many people a measure of acting rests on."""
+        """How many people a measure of acting rests on: of outcomes, those who are known.
+
+        Where tests represent more people on one side of the decision than on the other, those of a
+        class are counted in people who represent as many.
+        """
         if of in ("positives", "negatives"):
-            return self._people(target, group, of == "positives")
+            people, by = self._people(target, group, of == "positives"), self.masses["ipw"]
+            rows = self.rows_of(group) & (by.total > 0)
+            if target not in POPULATION or not (people and rows.any()):
+                return people
+            sides = [rows & acted, rows & ~acted]
+            most = max(float(by.total[side].mean()) for side in sides if side.any())
+            mass = (by.positive if of == "positives" else by.negative)[rows].sum()
+            return max(min(people, round(float(mass) / most)), 1)
         among = self.rows_of(group) & (self.masses[target].total != 0)
-        return self.people.count(among & acted if of == "acted on" else among)
+        if of == "acted on":
+            among &= acted & ~np.isnan(self._known(target))
+        return self.people.count(among)
 
     def calibration_in_the_large(self, target: str, score: np.ndarray) -> dict[str, Estimate]:
         """Mean score minus estimated share of positives: everybody, then each group."""
@@ -338,10 +351,13 @@ class Evaluator:
 
     def precision_at_capacity(self, target: str, rank: np.ndarray, capacity: float) -> Estimate:
         """Share of positives among the `capacity` share of people ranked highest."""
-        rank = self._of_rows(rank)
-        value = measures.precision_at_capacity(rank, self.masses[target], capacity)
-        behind = round(capacity * self.people.count(self.masses[target].total > 0))
-        few = self.too_few_on_a_side(target, rank > 1 - capacity)
+        rank, of = self._of_rows(rank), self.masses[target]
+        value = measures.precision_at_capacity(rank, of, capacity)
+        taken = measures.highest_first(rank, of.total, capacity * of.total.sum())[1]
+        known = (taken > 0) & (of.total != 0) & ~np.isnan(self._known(target))
+        behind = round(self.people.count(known) * taken[known].mean()) if known.any() else 0
+        few = self.too_few_on_a_side(target, taken > 0)
+        few = few or ("" if known.any() else "there is nobody to estimate it from")
         return self.estimated(value, self.lacking(target) or few, share=True, behind=behind)
 
     def too_few_on_a_side(
@@ -375,8 +391,10 @@ class Evaluator:
 
     def prevalence(self, target: str, group: str = EVERYBODY) -> Estimate:
         """Share of positives."""
-        value = self.prevalence_of(target, self.rows_of(group))
-        return self.estimated(value, self.lacking(target, group), share=True)
+        rows = self.rows_of(group)
+        behind = self._behind(target, group, rows, "acted on")
+        value, why = self.prevalence_of(target, rows), self.lacking(target, group)
+        return self.estimated(value, why, share=True, behind=behind)
 
     def _people(self, target: str, group: str, positive: bool) -> int:
         """How many people are known to be positive (or not) behind a target."""

@@ -90,28 +90,27 @@ class Statistic:
         """With its interval; of a `share`, on the log-odds scale, so it stays in (0, 1).
 
         Where few people carry a number the interval takes Student's quantile (`freedom`); for a
-        share, no less than that for the people `behind` it, those of the rarer class. At 0 or 1 no
-        row moves a share any more and the error would be 0: Wilson's interval for so many people
-        then says how little that proves. A share `corrected` for an imperfect test can leave 0 and
-        1 although rows do move it: where its interval does, it is cut off there.
+        share, no less than that for the people `behind` it, those of the rarer class. Close to 0
+        and 1, see `share_ends`. A share `corrected` for an imperfect test can leave 0 and 1
+        although rows do move it: where its interval does, it is cut off there.
         """
         if share and corrected:
             plain = self.estimate(person, level)
-            if plain.low < plain.high and not (plain.low > 0 and plain.high < 1):
+            if plain.low <= 0 < plain.high or plain.low < 1 <= plain.high:
                 return plain.clipped()
-        if share and (self.value <= 0 or self.value >= 1):
-            value = float(np.clip(self.value, 0, 1))
-            return Estimate(value, *wilson(value, max(behind, 1), level))
         if self.value == 0 and not share and not self.influence.any():
             return Estimate(0.0, 0.0, 0.0)  # a difference of two that are the same
         error = self.standard_error(person)
+        if share and not isfinite(error) and (self.value <= 0 or self.value >= 1):
+            error = 0.0  # all are alike, and nobody moves it
         if not isfinite(self.value) or not isfinite(error):
             return Estimate(nan, reason="it rests on too few people")
         left = freedom(self.influence, person)
         left = min(left, behind - 1) if share and behind > 1 else left
         reach = students(left, level) * error
         if share:
-            return Estimate(self.value, *share_interval(self.value, reach))
+            ends = share_ends(self.value, reach, max(behind, 1), level)
+            return Estimate(float(np.clip(self.value, 0, 1)), *ends)
         return Estimate(self.value, self.value - reach, self.value + reach)
 
 
@@ -429,6 +428,30 @@ def wilson(share: float, people: float, level: float = LEVEL) -> tuple[float, fl
     middle = (share + room / 2) / (1 + room)
     reach = z / (1 + room) * sqrt(share * (1 - share) / people + room / (4 * people))
     return max(middle - reach, 0.0), min(middle + reach, 1.0)
+
+
+def share_ends(
+    share: float, reach: float, people: float, level: float = LEVEL
+) -> tuple[float, float]:
+    """The interval of a share that reaches so far to either side, known of so many people.
+
+    It is made on the log-odds scale. Nearer to 0 than it reaches, that scale would stretch the
+    other end without bound; and at 0, where nobody was seen to be positive, the error tells nothing
+    of how little that proves. Towards 0, that end becomes the further of Wilson's and the plain
+    one. Towards 1 likewise.
+    """
+    return 1 - _upper_end(1 - share, reach, people, level), _upper_end(share, reach, people, level)
+
+
+def _upper_end(share: float, reach: float, people: float, level: float) -> float:
+    if share >= 1:
+        return 1.0
+    plain = max(wilson(max(share, 0.0), people, level)[1], min(share + reach, 1.0))
+    if share <= 0:
+        return plain
+    near = 1 - share / reach if reach > share else 0.0
+    _, stretched = share_interval(max(share, min(reach, 0.5)), reach)
+    return near * plain + (1 - near) * stretched
 
 
 def logistic(
