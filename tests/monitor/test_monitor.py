@@ -290,6 +290,20 @@ def test_shares_of_groups_are_withheld_beside_a_small_one(model):
 
 
 @pytest.mark.filterwarnings("ignore::dcem.DataWarning")
+def test_the_index_does_not_tell_how_many_people_a_small_bin_holds(model):
+    told = []
+    for few in (1, 4, 9):
+        frame = table(2500, 0).assign(sex=np.where(np.arange(2500) < few, "m", "f"))
+        found = monitor_model(model, read_table(frame, model.roles_of_new, encoder=model.encoder))
+        told.append(next(one for one in found.columns if one.column == GROUP))
+    assert len({one.index for one in told}) == 1
+    for one in told:
+        assert np.isnan([one.p_value, one.now]).all()
+        assert one.clear  # an alarm all the same
+        assert one.index == pytest.approx(np.log(500) / 2, abs=0.2)  # as if they were five
+
+
+@pytest.mark.filterwarnings("ignore::dcem.DataWarning")
 def test_what_was_never_there_is_called_by_its_name(model):
     frame = table(2500, 1)
     frame = frame[(frame["sex"] == "m") | (np.arange(2500) < 10)]  # a group is nearly gone

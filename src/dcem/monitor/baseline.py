@@ -274,18 +274,33 @@ def _column_bins(problem: SelectiveLabels, encoder: Encoder) -> list[Bins]:
 
 
 def _shared(bins: Bins, code: np.ndarray, problem: SelectiveLabels) -> Bins:
-    """Bins with the shares of people in them; one to nine people in the last count as five.
-
-    Then the others are counted in tens: exact shares would tell how many those in the last are.
-    """
+    """Bins with the shares of people in them, in tens where there is a small one."""
     weight, size = counted_once(problem), len(bins.names)
     share = np.bincount(code, weight, minlength=size) / weight.sum()
-    if 0 < people_of(code, problem.person, size)[-1] < THRESHOLD:
-        people, few = len(np.unique(problem.person)), THRESHOLD / 2
-        others = (people - few) * share[:-1] / share[:-1].sum()
-        tens = np.maximum(np.round(others / THRESHOLD), 1)
-        share = np.append(tens / tens.sum() * (people - few), few) / people
+    few = few_in(code, problem.person, size)
+    if few.any():
+        share = in_public(share, few, len(np.unique(problem.person)))
     return replace(bins, share=tuple(map(six_digits, share)))
+
+
+def few_in(code: np.ndarray, person: np.ndarray, size: int) -> np.ndarray:
+    """Which bins one to nine people are in [bins]."""
+    people = people_of(code, person, size)
+    return (people > 0) & (people < THRESHOLD)
+
+
+def in_public(share: np.ndarray, few: np.ndarray, people: int) -> np.ndarray:
+    """Shares of people in bins; those of a bin with `few` count as five.
+
+    The others are counted in tens: exact shares would tell how many those few are.
+    """
+    fives = few * THRESHOLD / 2
+    others = np.where(few, 0, share)
+    left = max(people - fives.sum(), THRESHOLD)
+    tens = np.round(left * others / max(others.sum(), 1e-300) / THRESHOLD)
+    tens = np.maximum(tens, others > 0)
+    found = fives + left * tens / max(tens.sum(), 1)
+    return np.asarray(found / found.sum())
 
 
 def _category(encoding: Encoding, own: np.ndarray, person: np.ndarray) -> Bins | None:

@@ -20,8 +20,10 @@ class ColumnChange:
     """How the people of a new table differ in one column."""
 
     column: str
-    index: float  # population stability index: 0 none, .1 some, .25 much
-    p_value: float  # of no change, corrected for the number of columns (Holm)
+    # population stability index: 0 none, .1 some, .25 much; in tens of people if a bin is small
+    index: float
+    # of no change, corrected for the number of columns (Holm); NaN if a bin is small
+    p_value: float
     bin: str  # the bin whose share changed most
     then: float  # its share of people; NaN if it would show a count under ten
     now: float  # likewise

@@ -42,6 +42,8 @@ from dcem.monitor.baseline import (
     Bins,
     column_features,
     counted_once,
+    few_in,
+    in_public,
     rates,
     standard_error,
 )
@@ -230,12 +232,17 @@ def _column_changes(then: Baseline, new: NewRows, encoder: Encoder) -> tuple[Col
         index = stability(before, now, *sizes)
         clear = bool(p < ERROR / QUESTIONS and index >= STABILITY)
         people = people_of(code, person, len(names))[most]
+        few = few_in(code, person, len(names))
         unsaid = name == GROUP and names[most] in _withheld_groups(problem)
         said = (
             _few_words(round(share[most] * then.people), then.people),
             _few_words(people, everybody) or WITHHELD * unsaid,
         )
         shown = (nan if said[0] else share[most], nan if said[1] else now[most])
+        if few.any() or said[1]:  # from both numbers a small count would follow; the alarm stays
+            now, p = in_public(now, few, everybody), nan
+            before = bins.expected(own[name][0], size, now) if bins.levels else before
+            index = stability(before, now, *sizes)
         found.append(ColumnChange(name, index, float(p), names[most], *shown, clear, said))
     return tuple(sorted(found, key=lambda one: (not one.clear, -one.index)))
 

@@ -144,7 +144,8 @@ def _comes(found: Monitoring) -> Iterator[doc.Block]:
     note = (
         "Population stability index over bins of each column: under .1 is little, over .25 much. "
         "P-values of no change, corrected for the number of columns; each person counts once. "
-        f"Shares that would reveal a count below ten are withheld. {CLEAR}"
+        "Shares that would reveal a count below ten are withheld; so are p-values of columns with "
+        f"so small a bin, and their index is computed from counts in tens. {CLEAR}"
     )
     clear = sum(one.clear for one in found.columns)  # which come first
     shown = min(max(clear, LEAST), MOST)
