@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from dcem.table import Encoder, Roles, read_batches, read_table
+from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import DataWarning, InputError
 from dcem.table.outcome import labels_of
 from dcem.table.read import as_arrow
@@ -473,3 +474,30 @@ def test_what_is_doubtful_about_the_time_of_the_decision_is_told():
         notes = {column.name: column.note for column in read.columns}
         assert said in notes["admitted"]
         assert not notes["race"]
+
+
+LONG = np.repeat(1234567890123456001 + 7 * np.arange(300), 2)  # 300 people, of whom floats know 9
+
+
+@pytest.mark.parametrize("role", ["id", "group", "decider"])
+@pytest.mark.parametrize("stored", ["parquet", "xlsx", "frame", "category", "float32"])
+def test_long_numbers_that_are_stored_as_floats_name_nobody(role, stored, tmp_path):
+    names = LONG // 10**10 if stored == "float32" else LONG
+    names = names.astype("float32" if stored == "float32" else float)
+    frame = pd.DataFrame({"y": [0, 1, None, 0] * 150, "x": np.arange(600.0) ** 0.5, "who": names})
+    source = frame.astype({"who": "category"}) if stored == "category" else frame
+    if stored in ("parquet", "xlsx"):
+        source = tmp_path / f"t.{stored}"
+        frame.to_parquet(source) if stored == "parquet" else frame.to_excel(source, index=False)
+    with pytest.raises(InputError, match=r"'who' stores its values as floating-point.*as text"):
+        read_table(source, Roles(label="y", **{role: "who"}))
+    if stored == "frame":
+        with pytest.raises(InputError, match="stores its values as floating-point"):
+            SelectiveLabels.from_arrays(frame[["x"]], frame["y"], **{role: frame["who"]})
+
+
+def test_long_integers_name_people_exactly():
+    frame = pd.DataFrame({"y": [0, 1, None, 0] * 150, "x": np.arange(600.0) ** 0.5, "who": LONG})
+    assert len(np.unique(read_table(frame, Roles(label="y", id="who")).problem.person)) == 300
+    short = frame.assign(who=frame["who"] // 1000 + 0.0)
+    assert len(np.unique(read_table(short, Roles(label="y", id="who")).problem.person)) == 3

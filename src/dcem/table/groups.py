@@ -81,7 +81,7 @@ HARDLY_RECORDED = 0.05  # of the untested rows: nothing can be said about who de
 
 def check_deciders(values: Any, name: str) -> tuple[np.ndarray, tuple[str, ...]]:
     """Who decided: codes [n], -1 where that is missing, and names; at least two of them."""
-    text = values if isinstance(values, Coded) else cells.coded_series(as_series(values, name))
+    text = values if isinstance(values, Coded) else cells.coded_names(as_series(values, name), name)
     text = order_levels(cells.code_names(text, name))
     recorded = text.codes >= 0
     if len(text.values) < 2:
@@ -182,7 +182,7 @@ def _coded(values: Any, name: str) -> Coded:
     if isinstance(values, Coded):
         return values
     series = as_series(values, name)
-    text = cells.coded_series(series)
+    text = cells.coded_names(series, name)
     return text if isinstance(series.dtype, pd.CategoricalDtype) else order_levels(text)
 
 

@@ -241,7 +241,8 @@ def _read(
         )
     X, unread = encoder.read(table)
     coded = {
-        column: groups.order_levels(outcome.coded(table, column, roles)) for column in roles.group
+        column: groups.order_levels(outcome.coded_names(table, column, roles))
+        for column in roles.group
     }
     per_row = roles.rate_columns(table.column_names)
     rates = {name: getattr(roles, name) for name in roles.named("rate")}
@@ -257,7 +258,7 @@ def _read(
         reference_group=roles.reference_group,
         prevalence=roles.prevalence,
         positives_only=roles.positives_only,
-        decider=roles.decider and outcome.coded(table, roles.decider, roles),
+        decider=roles.decider and outcome.coded_names(table, roles.decider, roles),
         **rates | {name: _column_numbers(table, column, roles) for name, column in per_row.items()},
         testing_only=_made_of(roles.testing_only, encoder),
         to_learn=known is None,
@@ -472,7 +473,7 @@ def _person(table: pa.Table, roles: Roles) -> pd.Series | None:
     """The person behind each row, as a number in order of appearance."""
     if roles.id is None:
         return None
-    text = values.code_names(outcome.coded(table, roles.id, roles), roles.id)
+    text = values.code_names(outcome.coded_names(table, roles.id, roles), roles.id)
     checks.mention_strange_people(text, roles.id)
     if len(text.values) == 1 and len(text.codes) > 1:
         raise InputError(

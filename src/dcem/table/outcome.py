@@ -240,19 +240,24 @@ def group_codes(batch: Any, roles: Roles) -> tuple[np.ndarray, tuple[str, ...]] 
     """Group codes [n] and their names, crossed as in fitting; None if a group column is absent."""
     if not roles.group or any(name not in batch.schema.names for name in roles.group):
         return None
-    return groups.code_batch({name: coded(batch, name, roles) for name in roles.group})
+    return groups.code_batch({name: coded_names(batch, name, roles) for name in roles.group})
 
 
 def person_names(batch: Any, roles: Roles) -> np.ndarray:
     """The person behind each row [n], named as in fitting; None where it is missing."""
     name = str(roles.id)
-    text = values.code_names(coded(batch, name, roles), name)
+    text = values.code_names(coded_names(batch, name, roles), name)
     return np.array([*text.values, None], dtype=object)[text.codes]
 
 
 def coded(batch: Any, name: str, roles: Roles) -> values.Coded:
     """A column that has a role, as codes into its values."""
     return values.coded(_column(batch, name), roles.missing_in(name))
+
+
+def coded_names(batch: Any, name: str, roles: Roles) -> values.Coded:
+    """The same of one that names people, groups or deciders."""
+    return values.coded_names(_column(batch, name), name, roles.missing_in(name))
 
 
 def numbers(batch: Any, name: str, roles: Roles) -> np.ndarray:

@@ -78,6 +78,7 @@ FAR_OFF = "far from all other values"
 TWO_UNITS = "perhaps in two units"
 FEWEST_OF_A_UNIT = 10  # different numbers
 MOST_MARKS = 12  # numbers at one end of a column that may stand for missing ones
+DIGITS_OF_FLOATS = {16: 11, 32: 24, 64: 53}  # binary ones of a float of so many bits
 LARGEST_VALUE = 1e30  # beyond it is a slip or a mark for missing, and overflows what follows
 
 
@@ -182,6 +183,30 @@ def coded_series(series: pd.Series, missing: Collection[str] = ()) -> Coded:
         raw, found = pd.factorize(series)
     spelled = pa.array([spell(level) for level in found], pa.string())
     return _coded(np.where(raw < 0, len(spelled), raw), spelled, missing)
+
+
+def coded_names(given: Any, column: str, missing: Collection[str] = ()) -> Coded:
+    """`coded` of names (groups, people, deciders), or `coded_series` of a pandas series of them.
+
+    Refused if they are stored as floats so large that neighbouring integers are one number.
+    """
+    is_series = isinstance(given, pd.Series)
+    text = coded_series(given, missing) if is_series else coded(given, missing)
+    if is_series:
+        kind = getattr(given.dtype, "categories", given).dtype
+        bits = 8 * kind.itemsize if kind.kind == "f" else 0
+    else:
+        kind = given.type.value_type if pa.types.is_dictionary(given.type) else given.type
+        bits = kind.bit_width if pa.types.is_floating(kind) else 0
+    limit = 2.0 ** DIGITS_OF_FLOATS.get(bits, np.inf)
+    long = [value for value in text.values if bits and limit <= abs(float(value)) < np.inf]
+    if long:
+        raise InputError(
+            f"Column {column!r} stores its values as floating-point numbers, which are not exact "
+            f"when this long ({quoted(long, 3)}): values that differ in the last digits have "
+            "become one. Export the column as text from where it comes from, and read it as text."
+        )
+    return text
 
 
 def _coded(raw: np.ndarray, spelled: pa.Array, missing: Collection[str]) -> Coded:
