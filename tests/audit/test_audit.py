@@ -10,6 +10,7 @@ from choices import linear
 from scipy.special import expit
 
 from dcem.audit import audit_labels, without_small_cells
+from dcem.audit.disclosure import BY_CHANCE
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.plain import to_plain
 from dcem.report.audit_opening import key_numbers, verdict
@@ -161,6 +162,20 @@ def test_shares_that_cannot_be_meant_are_refused(fair, name, value) -> None:
         audit_labels(fair.problem, **{name: value})
     with pytest.raises(InputError, match="`threshold` must lie between 0 and 1"):
         audit_labels(fair.problem, threshold=20, bounds=2)
+
+
+@pytest.mark.filterwarnings("ignore::dcem.DataWarning")
+@pytest.mark.parametrize("few_are", ["tested", "untested"])
+def test_no_derived_number_tells_how_few_are_tested(few_are) -> None:
+    rng = np.random.default_rng(0)
+    few = np.arange(400) < 7
+    tested = few if few_are == "tested" else ~few
+    y = np.where(tested, rng.random(400) < 0.4, np.nan)
+    problem = SelectiveLabels.from_arrays(rng.normal(size=(400, 1)), y)
+    found = without_small_cells(audit_labels(problem, learners=linear, least_difference=0.2))
+    assert found.least_difference == 0.2  # not a tenth of the rate
+    assert found.calibration.auc_by_chance == BY_CHANCE
+    assert found.calibration.auc == round(found.calibration.auc, 2)
 
 
 def test_everybody_tested(fair) -> None:

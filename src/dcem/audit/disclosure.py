@@ -31,6 +31,7 @@ from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import Shown, hide_groups
 
 CELLS = ("rows", "tested", "positive")
+BY_CHANCE = 0.75  # an AUC of about five tests, if nothing could predict them
 
 Item = TypeVar("Item", TestingRate, Yield, Prevalence, KnownRate)
 
@@ -95,6 +96,11 @@ def without_small_cells(audit: Audit) -> Audit:
         audit.prevalence_sensitivity,
         audit.performance_sensitivity,
     )
+    calibration = audit.calibration
+    if calibration is not None and hidden(audit.total.group, "tested"):
+        # all digits of an AUC, and how far chance moves it, tell of how many tests it is
+        rounded = round(calibration.auc, 2)
+        calibration = replace(calibration, auc=rounded, auc_by_chance=BY_CHANCE)
     masked = replace(
         audit,
         testing=tuple(map(testing_of, audit.testing)),
@@ -110,6 +116,7 @@ def without_small_cells(audit: Audit) -> Audit:
             name: tuple(replace(rate, crude=WITHHELD) for rate in rates) if withheld else rates
             for name, rates in audit.by_attribute.items()
         },
+        calibration=calibration,
         needed=tuple(item for item in audit.needed if not hidden(item.group, *CELLS)),
         counts=tuple(_masked(item, shown[item.group], bool(withheld)) for item in audit.counts),
         total=_masked(audit.total, shown[audit.total.group], False),

@@ -194,7 +194,9 @@ def audit_labels(
                 f"{FEWEST_PEOPLE} people for model-based numbers",
                 random_state,
             ),
-            least_difference=min(least_difference, 0.1 * float(tested.mean())),
+            least_difference=least_difference  # a tenth of a rate that is withheld would tell it
+            if total.few & {"tested", "untested"}
+            else min(least_difference, 0.1 * float(tested.mean())),
             outcome_drivers=outcome_drivers,
             left_over=left,
             missing=missing_by_testing(problem, people, sources) if varies else {},
