@@ -159,6 +159,30 @@ def test_truth_is_kept_apart(tmp_path):
     assert not any(name.startswith("truth") for name in table.problem.feature_names)
 
 
+def with_truth(*said: str) -> pd.DataFrame:
+    return messy().assign(truth=np.resize([*["high", "normal"] * 30, *said], N))
+
+
+@pytest.mark.parametrize("word", ["not ordered", "Not tested", "unclear", "n/a"])
+def test_a_truth_that_nobody_knows_is_refused(word):
+    with pytest.raises(InputError, match=rf"'truth' is '{word}' in .* must be known of every row"):
+        read_table(with_truth(word), replace(ROLES, truth="truth"))
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [(["mild", "none"], "'normal', 'mild', 'none'"), (["-9"], "'normal', '-9'"), ([], "")],
+)
+def test_values_of_the_truth_that_only_count_as_no_are_told(said, told):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        table = read_table(with_truth(*said), replace(ROLES, truth="truth"))
+    texts = [str(one.message) for one in found if "Truth" in str(one.message)]
+    assert len(texts) == bool(told)
+    assert all(f"is {told} in " in text for text in texts)
+    np.testing.assert_array_equal(table.truth, with_truth(*said)["truth"] == "high")
+
+
 def test_crossed_groups_weights_and_lists_with_commas(tmp_path):
     frame = messy()
     frame["weight"] = np.random.default_rng(3).random(N) + 0.5

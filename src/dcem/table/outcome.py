@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from dcem.table import checks, groups, values
 from dcem.table.disclosure import THRESHOLD, people_of
-from dcem.table.messages import InputError, did_you_mean, notice, quoted
+from dcem.table.messages import InputError, did_you_mean, notice, quoted, rows_text
 from dcem.table.roles import Roles, split_where_known
 
 # Values that often mean "nobody looked", for a hint.
@@ -49,6 +49,7 @@ DECIDED = {
 }
 # Missing numbers, as other programs write them.
 NULL = values.NULLS - {"none", "nil", "-"}
+NO_TRUTH = (NOT_DONE | UNDECIDED | NULL) - {"none"}  # where "none" may be said of an illness
 
 
 def read_label(
@@ -90,10 +91,7 @@ def _tell_doubtful(text: values.Coded, is_no: np.ndarray, roles: Roles, everybod
     looked, in whatever language.
     """
     no = [text.values[i] for i in np.unique(text.codes[is_no])]
-    plain = {*compress(no, values.yes_no(no) == 0)}
-    undone = {*_sound_undone(no), *_missing_codes(no)}
-    several = bool(plain) or (everybody and len(no) > 1)
-    doubtful = [value for value in no if value not in plain and (several or value in undone)]
+    doubtful = _doubtful(no, everybody)
     so, yes = "", ""
     if roles.negative:  # a later table than that of the model, which knows what meant no
         doubtful = _not_meant_no(no, roles)
@@ -106,6 +104,14 @@ def _tell_doubtful(text: values.Coded, is_no: np.ndarray, roles: Roles, everybod
             f"which counts as a negative result{so}. {yes}If it means that nobody tested, or that "
             "the result is unknown, list it under `untested_value`."
         )
+
+
+def _doubtful(no: Sequence[str], everybody: bool) -> list[str]:
+    """Values that perhaps only count as no, where `everybody` was tested or not."""
+    plain = {*compress(no, values.yes_no(no) == 0)}
+    undone = {*_sound_undone(no), *_missing_codes(no)}
+    several = bool(plain) or (everybody and len(no) > 1)
+    return [value for value in no if value not in plain and (several or value in undone)]
 
 
 def _not_meant_no(no: Sequence[str], roles: Roles) -> list[str]:
@@ -183,11 +189,30 @@ def _read_tested(
 
 
 def read_truth(column: pa.ChunkedArray, roles: Roles, labels: pd.Index | None = None) -> np.ndarray:
-    """Everybody's true outcome [n], 0 or 1, coded as the label is or as yes and no."""
+    """Everybody's true outcome [n], 0 or 1, coded as the label is or as yes and no.
+
+    A value that says that nobody knows is refused; one that is neither is told.
+    """
     name = str(roles.truth)
     text = values.coded(column, roles.missing_in(name))
-    positive = _equal(text.values, roles.positive, values.all_numbers(text.values))
+    numeric = values.all_numbers([v for v in text.values if v.casefold() not in NULL])
+    positive = _equal(text.values, roles.positive, numeric)
+    unknown = _equal(text.values, roles.untested_value, numeric)
+    unknown |= {value for value in text.values if value.casefold() in NO_TRUTH}
+    if unknown := unknown - positive:
+        found = text.among(unknown)
+        raise InputError(
+            f"Column {name!r} is {quoted(sorted(unknown))} in {rows_text(found, labels)}. The "
+            "truth must be known of every row: fill these in, leave the rows out, or give no truth."
+        )
     per_value = np.array(_meaning(list(text.values), positive, name, roles), dtype=float)
+    doubtful = _doubtful([*compress(text.values, per_value == 0)], everybody=True)
+    if positive and doubtful:
+        notice(
+            f"Truth {name!r} is {quoted(doubtful)} in {text.among(doubtful).sum():,} of "
+            f"{len(text.codes):,} rows, which counts as negative. If it means that the truth is "
+            "unknown, leave these rows out."
+        )
     return checks.check_binary(text.take(per_value, np.nan), name, labels=labels).astype(np.int64)
 
 
