@@ -92,10 +92,13 @@ def late_results(problem: SelectiveLabels) -> LateResults | None:
     after = code >= best[1]
     sides = [part & who for part in (after, ~after) for who in (problem.sent, ~problem.sent)]
     hidden = any(0 < people.count(side) < THRESHOLD for side in sides)
-    shares = (WITHHELD if hidden else people.proportion(tested, 1.0 * p) for p in (~after, after))
+    before, since = (
+        WITHHELD if hidden else people.proportion(tested, 1.0 * part) for part in (~after, after)
+    )
     return LateResults(
         time_words(starts[best[1]]),
         time_words(problem.time[~after].max()),
-        *shares,
+        before,
+        since,
         float(numeric(np.array([starts[best[1]]]))[0]),
     )
