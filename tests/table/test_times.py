@@ -36,6 +36,16 @@ def test_dates_as_people_write_them_are_one_time_and_never_a_feature(form):
     assert problem.feature_names == ("x",)
 
 
+def test_a_time_whose_order_is_a_guess_is_told():
+    day = np.arange(400) % 12 + 1
+    frame = visits().assign(when=[f"{d:02d}/{d % 7 + 1:02d}/2021" for d in day])
+    told = r"'when', the time of the decision: read as month/day/year; no day is above 12"
+    with pytest.warns(DataWarning, match=told):
+        read_table(frame, ROLES)
+    with pytest.warns(DataWarning, match="'time', the time of the decision: read as month/day"):
+        SelectiveLabels.from_arrays(frame[["x"]], frame["y"], time=frame["when"].to_numpy())
+
+
 def test_numbers_are_times_and_so_are_arrays_of_dates():
     frame = visits().assign(when=np.arange(400) / 7)
     assert read_table(frame, ROLES).problem.time.dtype == float

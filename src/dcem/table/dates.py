@@ -54,6 +54,7 @@ TIMES = (
     *("%I.%M.%S.%f %p", "%H.%M.%S.%f"),  # of Oracle and DB2, after a date
 )
 BETWEEN = (" ", ", ", "T", ":", "-")  # a date and its time; the last two as SAS and DB2 do
+EITHER_ORDER = "could also be"  # of notes
 ISO = "ISO8601"  # mixed precision, time zones
 COMPACT = {  # 20210403, which is a number as well
     "%Y%m%d": "YYYYMMDD",
@@ -253,7 +254,7 @@ def reading_note(values: Sequence[str], known: str) -> str:
         )
         swapped = second + mark + first + known[order.end() :]
         doubtful = (_dates(values, swapped).notna() >= _dates(values, known).notna()).all()
-        doubt = f"; no day is above 12, so it could also be {other}" if doubtful else ""
+        doubt = f"; no day is above 12, so it {EITHER_ORDER} {other}" if doubtful else ""
         said.append(f"read as {taken}{doubt}")
     if (named := _NAMED.fullmatch(known)) and named[2] not in UNIVERSAL:
         said.append(f"times stay in {named[2]}, as written")

@@ -37,7 +37,7 @@ from dcem.table.read import Source
 from dcem.table.remote import SERVER, located
 from dcem.table.roles import Roles
 from dcem.table.sampling import Draw, read_some
-from dcem.table.times import in_time, numeric, read_time
+from dcem.table.times import in_time, numeric, read_time, tell_order
 
 MOST_CELLS = 30_000_000  # of a table that is read whole; of larger ones, people are drawn
 MOST_NUMBERS = 100_000_000  # of the features that its columns become
@@ -136,8 +136,10 @@ def read_table(
     if not isinstance(source, str | Path):
         frame = source if isinstance(source, pd.DataFrame) else as_table(source)
         read = _read(reading.as_arrow(frame), roles, frame, encoder)
-        for one in (column for column in read.columns if column.encoded):
-            for note in one.note.split("; "):  # all notes of a file are shown by commands
+        for one in read.columns:  # all notes of a file are shown by commands
+            if one.role == "time":
+                tell_order(one.name, one.note)
+            for note in one.note.split("; ") if one.encoded else ():
                 if any(words in note for words in MENDABLE):
                     notice(f"{one.name!r}: {note}.")
         return read
@@ -456,7 +458,7 @@ def _that_count(
     column = table.column(roles.time).filter(pa.array(kept))
     if once and roles.until is None and len(column.unique()) == 1:
         return kept, None
-    time, written = read_time(column, roles.time, roles.missing_in(roles.time))
+    time, written, _ = read_time(column, roles.time, roles.missing_in(roles.time))
     if roles.until is None:
         return kept, time
     early = in_time(time, roles.until, roles.time, written)

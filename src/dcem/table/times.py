@@ -19,7 +19,7 @@ import pyarrow as pa
 from dcem.table import dates, values
 from dcem.table.columns import guess_kind
 from dcem.table.frames import as_series
-from dcem.table.messages import InputError, rows_text
+from dcem.table.messages import InputError, notice, rows_text
 from dcem.table.read import as_arrow, read_whole
 from dcem.table.remote import located
 from dcem.table.roles import Roles
@@ -29,17 +29,17 @@ HISTORY = ("not tested before", "last result negative", "last result positive")
 
 def read_time(
     column: pa.ChunkedArray, name: str, missing: Collection[str] = ()
-) -> tuple[np.ndarray, str | None]:
+) -> tuple[np.ndarray, str | None, str]:
     """A column of dates or numbers as times [n]: `datetime64`, or float64 of plain numbers.
 
-    And the format of dates that are written as text.
+    And the format of dates that are written as text, and a note on how they were read.
     """
     found = guess_kind(name, column, missing, keep=True)
     if found.kind == "number":
-        return values.numbers(column, missing), None
+        return values.numbers(column, missing), None, found.note
     if found.kind == "date" and found.encoding is not None:
         written = found.encoding.date_format
-        return as_dates(dates.days(column, written, missing)), written
+        return as_dates(dates.days(column, written, missing)), written, found.note
     if found.kind == "constant":
         raise InputError(
             f"Column {name!r} has the same time in all rows, so no row is earlier than another. "
@@ -50,6 +50,12 @@ def read_time(
         "dates in one format. Write dates the same way in every row, such as 2024-05-31 or "
         "31.05.2024 14:05."
     )
+
+
+def tell_order(name: str, note: str) -> None:
+    """Say of a column of times that was read with this `note` that its order is a guess."""
+    if dates.EITHER_ORDER in note:
+        notice(f"{name!r}, the time of the decision: {note}.")
 
 
 def as_dates(days: np.ndarray) -> np.ndarray:
@@ -70,7 +76,9 @@ def check_time(given: Any, name: str, *, labels: pd.Index | None = None) -> np.n
     elif pd.api.types.is_numeric_dtype(series.dtype):
         times = series.to_numpy(float)
     else:
-        times, _ = read_time(pa.chunked_array([pa.array(series.astype(str))]), name)
+        text = pa.chunked_array([pa.array(series.astype(str))])
+        times, _, note = read_time(text, name)
+        tell_order(name, note)
     absent = np.isnat(times) if times.dtype.kind == "M" else ~np.isfinite(times)
     if absent.any():
         raise InputError(
