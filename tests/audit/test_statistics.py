@@ -11,7 +11,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 
 from dcem.audit import audit_labels, prevalence, testing
-from dcem.audit.independence import check_independence
+from dcem.audit.independence import check_independence, enough_results
 from dcem.audit.model_checks import left_over
 from dcem.audit.results import Prevalence
 from dcem.audit.unmeasured import _left_open, benchmark_bounds, measured_strength
@@ -59,6 +59,28 @@ def test_columns_of_noise_do_not_crowd_out_the_terms_that_matter() -> None:
     left = models.membership[:, 1] - expit(f - 0.3), models.outcome_alone - expit(f - 1)
     assert np.mean(left[0] * left[1]) < 0.004  # what biases the test; 0.01 with trees to screen
     assert check_independence(problem, People.of(problem), models).p_value > 0.05
+
+
+@pytest.mark.filterwarnings("ignore:Everybody is tested")
+def test_rows_of_two_people_are_two_results() -> None:
+    """All of a group's twelve positive rows are of two people: too few to compare them by."""
+    rng = np.random.default_rng(0)
+    person = np.r_[0:560, np.repeat([560, 561], 6)]
+    group = np.repeat(["a", "b"], [500, 72])
+    y = np.r_[rng.random(500) < 0.3, np.zeros(60), np.ones(12)]
+    problem = SelectiveLabels.from_arrays(
+        rng.normal(size=(572, 1)), y, tested=np.ones(572), group=group, id=person
+    )
+    member = np.tile([500 / 572, 72 / 572], (572, 1))
+    models = Nuisances(
+        np.ones(572), np.full(572, 0.3), outcome_alone=np.full(572, 0.3), membership_tested=member
+    )
+    found = check_independence(problem, People.of(problem), models)
+    assert "fewer than 10 people" in found.odds_ratio["b"].reason
+    assert not enough_results(problem.subset(group == "b"))
+    few = problem.subset(person >= 559)
+    judge = Evaluator(few, fold=np.zeros(13, int), nuisances=Nuisances(np.ones(13), np.ones(13)))
+    assert "fewer than 10 people" in prevalence.prevalences(judge)[0].tested_only.reason
 
 
 def test_a_rare_random_sample_reaches_everybody() -> None:

@@ -42,8 +42,9 @@ POWER = 1.96 + 0.84  # standard errors away from 1 that are noticed with probabi
 
 
 def enough_results(problem: SelectiveLabels) -> bool:
-    """Whether there are both positive and negative results to learn from."""
-    return min((problem.y_obs == 1).sum(), (problem.y_obs == 0).sum()) >= FEWEST_TESTED
+    """Whether enough people have positive, and enough negative results to learn from."""
+    people = People.of(problem)
+    return min(people.count(problem.y_obs == outcome) for outcome in (0, 1)) >= FEWEST_TESTED
 
 
 def check_independence(
@@ -111,8 +112,8 @@ def _log_odds_ratios(
 def _too_few_tests(people: People, y: np.ndarray, rows: np.ndarray, where: str) -> str:
     if people.count(rows) < FEWEST_PEOPLE:
         return f"fewer than {FEWEST_PEOPLE} tested people {where}"
-    if min(y[rows].sum(), (1 - y[rows]).sum()) < FEWEST_TESTED:
-        return f"fewer than {FEWEST_TESTED} positives or negatives {where}"
+    if min(people.count(rows & (y == outcome)) for outcome in (0, 1)) < FEWEST_TESTED:
+        return f"fewer than {FEWEST_TESTED} people are positive, or negative, {where}"
     return ""
 
 

@@ -120,7 +120,7 @@ def _prevalence(evaluator: Evaluator, name: str, mine: np.ndarray) -> Prevalence
         bounds = max(bounds[0], 0.0), min(bounds[1], 1.0)
     few = Estimate(nan, reason=f"fewer than {FEWEST_TESTED} people of the group were tested")
     tested_only = few
-    if tested.sum() >= FEWEST_TESTED:
+    if people.count(tested) >= FEWEST_TESTED:
         tested_only = people.proportion(problem.y_imputed, tested)
         if evaluator.corrected:
             tested_only = evaluator.prevalence("tested", name)
