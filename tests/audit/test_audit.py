@@ -16,7 +16,7 @@ from dcem.metrics.plain import to_plain
 from dcem.report.audit_opening import key_numbers, verdict
 from dcem.report.document import Number
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import InputError
+from dcem.table.messages import DataWarning, InputError
 from dcem.tasks import make_sinusoid
 from dcem.text import percent
 
@@ -225,6 +225,20 @@ def test_weights_count(unfair) -> None:
     for a, b in zip(one.testing, two.testing, strict=True):
         assert a.crude.value == pytest.approx(b.crude.value)
     assert one.prevalence[0].recorded.value == pytest.approx(two.prevalence[0].recorded.value)
+
+
+def test_rows_of_weight_0_are_nobody(unfair) -> None:
+    """They were counted among the tested of a group, beside a rate of the few others."""
+    p = unfair.problem
+    weight = np.where(p.group == 2, np.arange(len(p)) % 3 == 0, 1.0)
+    weighted = SelectiveLabels.from_arrays(p.X, p.y_obs, group=p.group, weight=weight)
+    attributes = {"own": weighted}
+    with pytest.warns(DataWarning, match="have a weight of 0 and are left out"):
+        found = audit_labels(weighted, learners=linear, attributes=attributes)
+    kept = weighted.subset(weight > 0)
+    plain = audit_labels(kept, learners=linear, attributes={"own": kept})
+    assert to_plain(found) == to_plain(plain)
+    assert found.total.people == (weight > 0).sum()
 
 
 def test_copies_of_a_person_add_no_certainty(unfair) -> None:

@@ -259,6 +259,16 @@ class TestCompare:
         assert {"tested", "best"} <= keys
         assert not keys & {"groups-alike", "groups-differ", "curves-differ"}
 
+    def test_rows_of_weight_0_are_nobody(self, task: tuple[SelectiveLabels, np.ndarray]) -> None:
+        problem, truth = task
+        weight = (np.random.default_rng(0).random(len(problem)) < 0.8) * 1.0
+        weighted = replace(problem, weight=weight)
+        with pytest.warns(DataWarning, match="have a weight of 0 and are left out"):
+            found = quick(weighted, truth=truth)
+        plain = quick(weighted.subset(weight > 0), truth=truth[weight > 0])
+        assert sum(group.people for group in found.groups) == weight.sum()
+        pd.testing.assert_frame_equal(found.to_frame(), plain.to_frame())
+
     def test_no_overlap_is_said(self) -> None:
         made = make_sinusoid(
             stream="independent", random_state=0, n_train=2000, n_validation=2, n_test=2

@@ -6,6 +6,7 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import logit
 from scipy.stats import norm
@@ -23,7 +24,7 @@ from dcem.estimation.nuisances import RATE_FLOOR, Nuisances, fit_nuisances
 from dcem.estimation.outcomes import TARGETS, Masses, masses, stand_for
 from dcem.metrics.estimate import Estimate, share_interval
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import InputError
+from dcem.table.messages import DataWarning, InputError
 
 LEVEL = 0.95
 
@@ -298,6 +299,47 @@ class TestActing:
             found = judge.precision_at_capacity("tested", rank, 0.05)
             assert "one side of the decision" in found.reason
 
+    @pytest.mark.parametrize("share", [1.0, 0.1])
+    def test_weighting_does_not_show_what_is_withheld_where_all_weigh_alike(self, share) -> None:
+        """All are tested, or each is with one probability: weighted shares are those of counts."""
+        rng = np.random.default_rng(1)
+        n = round(600 / share)
+        tested = rng.random(n) < share
+        y = (rng.random(n) < 0.2) * 1.0
+        acted = np.zeros(n, bool)
+        for outcome, number in ((1, 4), (0, 50)):
+            acted[np.flatnonzero(tested & (y == outcome))[:number]] = True
+        more = {"testing_probability": np.full(n, share)} if share < 1 else {}
+        X, seen = rng.normal(size=(n, 1)), np.where(tested, y, np.nan)
+        problem = SelectiveLabels.from_arrays(X, seen, tested=tested, **more)
+        models = replace(exact(problem, np.full(n, share), np.full(n, 0.2)), known=True)
+        judge = Evaluator(problem, nuisances=models)
+        for target in ("tested", "ipw", "dr"):
+            found = judge.when_acting(target, acted)
+            assert "one side of the decision" in found["precision"]["everybody"].reason
+            assert found["share_acted_on"]["everybody"].estimable
+        uneven = replace(models, testing=np.where(np.arange(n) % 2, share, 0.9 * share))
+        weighted = Evaluator(problem, nuisances=uneven).when_acting("ipw", acted)
+        assert weighted["precision"]["everybody"].estimable
+
+    def test_a_withheld_group_is_not_everybody_less_the_other(self) -> None:
+        rng = np.random.default_rng(0)
+        n = 1200
+        of_b, tested, acted = rng.random(n) < 0.2, rng.random(n) < 0.5, rng.random(n) < 0.35
+        y = (rng.random(n) < 0.3) * 1.0
+        positive = np.flatnonzero(of_b & tested & (y == 1))
+        acted[positive], acted[positive[:4]] = False, True
+        problem = SelectiveLabels.from_arrays(
+            rng.normal(size=(n, 1)), np.where(tested, y, np.nan), group=np.where(of_b, "b", "a")
+        )
+        judge = Evaluator(problem, nuisances=exact(problem, np.full(n, 0.5), np.full(n, 0.3)))
+        found = judge.when_acting("tested", acted)
+        for measure in ("true_positive_rate", "precision"):
+            assert found[measure]["everybody"].estimable
+            assert not found[measure]["b"].estimable
+            assert "withheld" in found[measure]["a"].reason
+        assert all(one.estimable for one in found["share_acted_on"].values())
+
     def test_known_truth_gives_the_xauc_of_the_metric(self) -> None:
         problem, y, e, risk, score = make_problem(400)
         judge = Evaluator(problem, truth=y, nuisances=exact(problem, e, risk))
@@ -369,6 +411,47 @@ class TestFolds:
 
 
 class TestEvaluator:
+    def test_rows_of_weight_0_are_nobody_and_scores_keep_their_rows(self) -> None:
+        rng = np.random.default_rng(3)
+        weight = rng.choice([0.0, 1, 2], 600)
+        problem, y, e, risk, score = make_problem(
+            600, weight=weight, id=rng.integers(300, size=600)
+        )
+        fold, kept, acted = person_folds(problem, 5, 0), weight > 0, score > 0.3
+        models = exact(problem, e, risk)
+        with pytest.warns(DataWarning, match="of 600 rows have a weight of 0"):
+            judge = Evaluator(problem, truth=y, fold=fold, nuisances=models)
+        plain = Evaluator(
+            problem.subset(kept),
+            truth=y[kept],
+            fold=fold[kept],
+            nuisances=exact(problem, e[kept], risk[kept]),
+        )
+        assert judge.overlap.tested == plain.overlap.tested == (problem.tested & kept).sum()
+        odd = np.where(kept, score, 1e6)  # of nobody
+        for target in ("tested", "ipw", "dr", "truth"):
+            assert judge.auc(target, odd) == plain.auc(target, score[kept])
+            assert judge.when_acting(target, acted) == plain.when_acting(target, acted[kept])
+            for capacity in (0.1, 0.3):
+                found = judge.precision_at_capacity(target, odd, capacity)
+                assert found == plain.precision_at_capacity(target, score[kept], capacity)
+
+    def test_a_column_of_other_rows_is_refused(self) -> None:
+        problem, y, e, risk, score = make_problem(200)
+        judge = Evaluator(problem, truth=y, nuisances=exact(problem, e, risk))
+        series = pd.Series(score)
+        assert judge.auc("tested", series) == judge.auc("tested", score)
+        for ask in (
+            lambda one: judge.auc("tested", one),
+            lambda one: judge.when_acting("tested", one > 0),
+            lambda one: Evaluator(problem, truth=one > 0, nuisances=judge.nuisances),
+        ):
+            with pytest.raises(InputError, match="different pandas indices"):
+                ask(series.sort_values())
+        some = problem.subset(np.arange(50, 200))
+        part = Evaluator(some, nuisances=exact(some, e[50:], risk[50:]))
+        assert part.auc("tested", series[50:]) == part.auc("tested", score[50:])
+
     def test_everybody_tested_all_targets_agree(self) -> None:
         problem, y, _, risk, score = make_problem(200)
         full = SelectiveLabels.from_arrays(problem.X, y, group=problem.group)
@@ -424,7 +507,7 @@ class TestEvaluator:
         weight = np.where(problem.group == 1, 0.0, 1.0)
         some = replace(problem, weight=weight)
         judge = Evaluator(some, nuisances=exact(some, e, risk))
-        assert judge.reach.overlap["1"].reason == "all of their weights are 0"
+        assert [*judge.reach.overlap] == ["everybody", "0"]
         for target in ("tested", "dr"):
             assert "fewer than 10 people are tested" in judge.auc(target, score, "1").reason
             alone = Evaluator(

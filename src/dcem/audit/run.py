@@ -33,7 +33,7 @@ from dcem.estimation.cross_fitting import (
     on_one_thread,
 )
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.folds import person_folds, usual_folds
+from dcem.estimation.folds import person_folds, rows_that_count, usual_folds
 from dcem.estimation.influence import FEWEST_PEOPLE, People
 from dcem.estimation.nuisance_learners import candidate_models
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
@@ -112,6 +112,10 @@ def audit_labels(
     if bounds is not None:
         check_strength(bounds)
     require_record(problem)
+    counted = rows_that_count(problem)
+    if counted is not None:
+        problem = problem.subset(counted)
+        attributes = {name: alone.subset(counted) for name, alone in (attributes or {}).items()}
     rng = np.random.default_rng(random_state)
     sources = list(problem.feature_names if sources is None else sources)
     tested = problem.tested

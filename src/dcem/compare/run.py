@@ -42,7 +42,7 @@ from dcem.estimation.bounds import check_strength
 from dcem.estimation.cross_fitting import on_one_thread
 from dcem.estimation.effects import Questions, effects_on_testing, most_telling
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.folds import person_folds, time_blocks, within_budget
+from dcem.estimation.folds import person_folds, rows_that_count, time_blocks, within_budget
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.results import Effect
 from dcem.extras import versions
@@ -160,6 +160,12 @@ def compare_methods(
     given = truth if isinstance(truth, Mapping) else {} if truth is None else {"test": truth}
     tables = {"train": problem, "validation": validation, "test": problem if test is None else test}
     known = {which: known_truth(given.get(which), rows) for which, rows in tables.items()}
+    for which, rows in tables.items():
+        if rows is not None and (counted := rows_that_count(rows)) is not None:
+            truth_of, tables[which] = known[which], rows.subset(counted)
+            known[which] = None if truth_of is None else truth_of[counted]
+    problem, validation = tables["train"], tables["validation"]
+    test = None if test is None else tables["test"]
     oracles = test is not None and {"train", "validation"} <= given.keys()
     if validation is not None and test is None:
         raise InputError("`validation` was given without `test`. Give both, or neither.")

@@ -30,17 +30,19 @@ from math import nan
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from dcem.estimation import measures
-from dcem.estimation.folds import person_folds
-from dcem.estimation.influence import FEWEST_TESTED, People, Statistic, wilson
+from dcem.estimation.folds import person_folds, rows_that_count
+from dcem.estimation.influence import FEWEST_TESTED, ROUNDING, People, Statistic, wilson
 from dcem.estimation.known_rates import Tilts
 from dcem.estimation.nuisances import Nuisances, fit_nuisances
 from dcem.estimation.outcomes import KNOWN, POPULATION, TARGETS, Masses, Unseen, masses
 from dcem.estimation.overlap import assess, too_few
-from dcem.estimation.results import EVERYBODY, Overlap, Target
-from dcem.metrics._inputs import read_score
+from dcem.estimation.results import EVERYBODY, WITHHELD, Overlap, Target
+from dcem.metrics._inputs import read_score, require_same_index
 from dcem.metrics.estimate import Estimate
+from dcem.table.disclosure import tellable_shares
 from dcem.table.imperfect import TEST_ASSUMPTION
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError, require_one_of, require_share
@@ -62,7 +64,8 @@ class Evaluator:
     Parameters
     ----------
     problem
-        The rows to judge on, with group and person.
+        The rows to judge on, with group and person. Those of weight 0 are left out, but scores
+        are given of all.
     truth
         0 or 1 for each row [n], where it exists. It is used for the target "truth" alone.
     fold
@@ -89,11 +92,14 @@ class Evaluator:
         require_record(problem)
         require_share("level", level, 0.95)
         self.problem, self.level = problem, level
-        if truth is not None and len(truth) != len(problem):
-            raise InputError(f"truth has {len(truth)} values for {len(problem)} rows.")
-        self.truth = None if truth is None else np.asarray(truth)
+        self._row, self._counted = problem.row, rows_that_count(problem)
+        self.truth = None if truth is None else np.asarray(self._aligned("truth", truth))
         if self.truth is not None and not np.isin(self.truth, (0, 1)).all():
             raise InputError("`truth` must be 0 or 1 in every row.")
+        if self._counted is not None:
+            problem = self.problem = problem.subset(self._counted)
+            fold = None if fold is None else np.asarray(fold)[self._counted]
+            nuisances = nuisances and nuisances.subset(self._counted)
         self.fold = person_folds(problem, 5, random_state) if fold is None else np.asarray(fold)
         self.nuisances = nuisances or fit_nuisances(problem, self.fold, random_state)
         self.people, self.person = People.of(problem), problem.person
@@ -196,10 +202,19 @@ class Evaluator:
 
     def _of_rows(self, score: Any) -> np.ndarray:
         """A score of every row [n], none missing."""
-        values = read_score(score)
-        if len(values) != len(self.problem):
-            raise InputError(f"'score' has {len(values)} values for {len(self.problem)} rows.")
-        return values
+        return read_score(self._aligned("score", score))
+
+    def _aligned(self, name: str, values: Any) -> Any:
+        """What was given of every row, of those that count.
+
+        A pandas column that may be of other rows is refused.
+        """
+        if len(values) != len(self._row):
+            raise InputError(f"{name!r} has {len(values)} values for {len(self._row)} rows.")
+        index = getattr(values, "index", None)
+        if isinstance(index, pd.Index) and not index.equals(pd.RangeIndex(len(values))):
+            require_same_index(**{name: values, "problem": pd.DataFrame(index=self._row)})
+        return values if self._counted is None else np.asarray(values)[self._counted]
 
     def auc(
         self,
@@ -242,8 +257,9 @@ class Evaluator:
 
     def when_acting(self, target: str, acted: np.ndarray) -> dict[str, dict[str, Estimate]]:
         """What acting on people (a mask [n]) means: measure -> everybody, then each group."""
-        acted = np.asarray(acted, bool)
+        acted = np.asarray(self._aligned("acted", acted), bool)
         found: dict[str, dict[str, Estimate]] = {key: {} for key in measures.WHEN_ACTING}
+        told = {by: self._tellable(target, acted, by_outcome=by) for by in (True, False)}
         for name, rows in self.problem.parts().items():
             of, why = self.masses[target].among(rows), self.lacking(target, name)
             why = why or self._acts_out_of_reach(target, acted & rows)
@@ -252,6 +268,7 @@ class Evaluator:
                 few = why or ("" if behind else "there is nobody to estimate it from")
                 by = measure.of != "everybody"
                 few = few or self.too_few_on_a_side(target, acted, rows, by_outcome=by)
+                few = few or ("" if told[by][name] else WITHHELD.reason)
                 found[key][name] = self.estimated(
                     measure.value(acted, of), few, share=True, behind=behind
                 )
@@ -333,7 +350,7 @@ class Evaluator:
         Both are masks [n]; see `dcem.metrics.kickout`. The two shares are of different people, few
         of whom may be positive: each has its own interval, and their arms are put together.
         """
-        first, second = np.asarray(first, bool), np.asarray(second, bool)
+        first, second = (np.asarray(self._aligned("acted", one), bool) for one in (first, second))
         of, known = self.masses[target].among(first), self._known(target)
         sides = [self.people.count(first & (known == outcome)) for outcome in (1, 0)]
         why = self.lacking(target) or self.too_few_on_a_side(target, second, first)
@@ -370,13 +387,13 @@ class Evaluator:
     ) -> str:
         """Why a plain share by who is acted on (a mask [n]) is not shown, or an empty text.
 
-        Among the tested, and against the truth, it would tell how many of 1 to 9 people there are
-        on a side; weighted or doubly robust it does not.
+        Where it is a share of known people, it would tell how many of 1 to 9 of them there are on a
+        side.
         """
-        if target in POPULATION:
-            return ""
         known = self._known(target)
         among = ~np.isnan(known) if rows is None else ~np.isnan(known) & rows
+        if not self._counts_people(target, among):
+            return ""
         side = 2 * acted + (known == 1) if by_outcome else 1 * acted
         seen = np.zeros((4, int(self.person.max()) + 1), bool)
         seen[side[among], self.person[among]] = True
@@ -384,6 +401,27 @@ class Evaluator:
         if ((people > 0) & (people < FEWEST_TESTED)).any():
             return f"fewer than {FEWEST_TESTED} people on one side of the decision"
         return ""
+
+    def _tellable(self, target: str, acted: np.ndarray, *, by_outcome: bool) -> dict[str, bool]:
+        """Of everybody and each group, whether plain shares may be told beside all the others."""
+        known = self._known(target)
+        among = ~np.isnan(known)
+        if not self._counts_people(target, among):
+            return dict.fromkeys(self.problem.parts(), True)
+        sides = [known == 1, known == 0] if by_outcome else [among]
+        each = [tellable_shares(self.problem, acted, side) for side in sides]
+        return {name: all(one[name] for one in each) for name in self.problem.parts()}
+
+    def _counts_people(self, target: str, among: np.ndarray) -> bool:
+        """Whether shares of a target are those of people with known outcomes (a mask [n]).
+
+        So are weighted ones where the probability of a test is one for all of them.
+        """
+        if target not in POPULATION:
+            return True
+        among = among & (self.masses["ipw"].total > 0)
+        stand_for = self.masses["ipw"].total[among] / self.people.weight[among]
+        return not among.any() or bool(np.ptp(stand_for) <= ROUNDING * stand_for.max())
 
     def prevalence_of(self, target: str, rows: np.ndarray) -> Statistic:
         """Share of positives among some rows (a mask), with its influences."""

@@ -14,7 +14,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from dcem.table.checks import check_binary
 from dcem.table.frames import as_series, check_aligned
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import InputError, rows_text
+from dcem.table.messages import InputError, notice, rows_text
 from dcem.table.times import time_words
 
 FIRST = 0.5  # share of the rows that are only learnt from, where models are judged in the future
@@ -77,6 +77,18 @@ def within_budget(problem: SelectiveLabels, max_rows: int | None, random_state: 
     taken = np.zeros(len(sizes), bool)
     taken[order[np.cumsum(sizes[order]) <= max_rows]] = True
     return np.flatnonzero(taken[person])
+
+
+def rows_that_count(problem: SelectiveLabels) -> np.ndarray | None:
+    """Rows of a weight above 0 (a mask [n]), or None if that is all of them.
+
+    The others teach nothing, and are nobody where people are counted.
+    """
+    kept = problem.weights > 0
+    if kept.all() or not kept.any():
+        return None
+    notice(f"{(~kept).sum():,} of {len(kept):,} rows have a weight of 0 and are left out.")
+    return kept
 
 
 def usual_folds(problem: SelectiveLabels) -> int:

@@ -68,6 +68,20 @@ class Nuisances:
         """Model -> the kind of learner that won."""
         return {report.name: report.chosen for report in self.reports}
 
+    def subset(self, rows: np.ndarray) -> Nuisances:
+        """Of some of the rows (a mask)."""
+
+        def part(one: Any) -> Any:
+            if isinstance(one, CrossFit):
+                return replace(one, fold=one.fold[rows])
+            if isinstance(one, Mapping):
+                return {key: part(value) for key, value in one.items()}
+            if isinstance(one, Nuisances):
+                return one.subset(rows)
+            return one[rows] if isinstance(one, np.ndarray) else one
+
+        return replace(self, **{name: part(one) for name, one in vars(self).items()})
+
     @property
     def truncated_testing(self) -> np.ndarray:
         """P(tested | x, a) to divide by [n]: if modelled, no less than `RATE_FLOOR` of its mean."""

@@ -17,7 +17,7 @@ from dcem.estimation.bounds import Bounds
 from dcem.estimation.conformal import Coverage
 from dcem.estimation.effects import EXPLAINED_ROWS, TESTING_ROWS, Questions, effects_on_testing
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.folds import person_folds, within_budget
+from dcem.estimation.folds import person_folds, rows_that_count, within_budget
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.results import Effect
 from dcem.estimation.risk_limits import LearntEnds
@@ -236,6 +236,8 @@ class TableModel:
             return self
         drawn = within_budget(table.problem, EXPLAINED_ROWS, random_state)
         problem = table.problem.subset(drawn)
+        if (counted := rows_that_count(problem)) is not None:
+            problem = problem.subset(counted)
         questions = Questions.about(problem, self.encoder, random_state)
 
         def score(X: np.ndarray, at: np.ndarray) -> np.ndarray:
