@@ -4,7 +4,9 @@
 * Yes and no become 1 and 0; a date becomes days since 1970, a time of day hours.
 * A category gets one indicator a frequent level (`insulin=Steady`), one for all others together
   (`=(other)`, where levels not seen before go too), and one for missing values (`=(missing)`).
-  A category that is never missing and has two levels needs only one indicator.
+  A category that is never missing and has two levels needs only one indicator. Where hardly anybody
+  had another level or none in training, such a value has no indicator: all of them are 0, or the
+  only one is NaN, and `Encoder.unread_notes` tells of it.
 
 What is learnt is small and names nobody: levels that at least ten people have, and no values of
 numbers or dates.
