@@ -532,6 +532,98 @@ def test_late_results_are_not_taken_for_a_change_of_testing(model):
     assert found.rows_judged < found.rows
 
 
+def beyond_reach(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same people, of whom those at low risk are not tested."""
+    out = frame["a"] < -0.4
+    return frame.assign(tested=frame["tested"] * ~out, y=frame["y"].mask(out))
+
+
+def test_those_within_reach_are_not_held_against_everybody(model):
+    """People at low risk are no longer tested: all that was found then is of other people."""
+    frame = beyond_reach(table(2500, 1))
+    new = read_table(frame, model.roles_of_new, encoder=model.encoder)
+    found = monitor_model(model, new)
+    assert model.baseline.reach[EVERYBODY] == model.baseline.judged.reach == 1
+    assert found.answer == "cannot tell"
+    assert {"cannot-tell", "who-is-tested"} <= keys(found)
+    assert not {"refit", "recalibrate", "what-is-found"} & keys(found)
+    for about in ("prevalence", "auc", "calibration", "slope"):
+        everybody = found.about(about)[0]
+        assert everybody.now.estimable
+        assert not everybody.difference.estimable
+        assert "of the people now and reached 100 % then" in everybody.difference.reason
+    assert "tests reach" in found.findings[0].text
+    assert "holds" not in found.to_markdown().splitlines()[0]
+    # the same where nobody judged it, and where it is found to rank them by chance
+    frame["y"] = frame["y"].sample(frac=1, random_state=0).to_numpy()
+    unjudged = replace(model, baseline=replace(model.baseline, judged=None))
+    for one in (model, unjudged):
+        new = read_table(
+            frame.assign(y=frame["y"].where(frame["tested"] == 1, np.nan)),
+            model.roles_of_new,
+            encoder=model.encoder,
+        )
+        assert monitor_model(one, new).answer == "cannot tell"
+
+
+def test_the_same_people_within_reach_are_compared(model):
+    old = read_table(beyond_reach(table(2500, 0)), ROLES)
+    made = TableModel(
+        make("tested-only:linear").fit_problem(old.problem), old.encoder, old.roles, old.source
+    ).explained(old)
+    assert 0.5 < made.baseline.reach[EVERYBODY] < 0.8
+    new = read_table(beyond_reach(table(2500, 1)), made.roles_of_new, encoder=made.encoder)
+    found = monitor_model(made, new)
+    assert found.answer == "holds"
+    assert found.about("prevalence")[0].difference.estimable
+    now_all = read_table(table(2500, 1), made.roles_of_new, encoder=made.encoder)
+    assert monitor_model(made, now_all).answer == "cannot tell"
+
+
+def test_what_older_models_remember_says_nothing_of_reach(model):
+    plain = to_plain(model.baseline)
+    del plain["reach"], plain["judged"]["reach"]
+    older = replace(model, baseline=from_plain(Baseline, plain))
+    assert older.baseline.reach == {}
+    assert watched(older).answer == "holds"
+
+
+def test_people_of_a_new_group_are_expected_to_be_tested_as_all_were(model):
+    """They were taken for those of the first group, in the numbers of everybody too."""
+    frame = table(2500, 1)
+    new = frame.assign(sex=np.where(np.arange(2500) % 2, "x", frame["sex"]))
+    read = read_table(new, model.roles_of_new, encoder=model.encoder)
+    standard = model.estimator.standardized(read.problem.X)
+    then, of = model.baseline, read.problem.group_names.index("x")
+    p, slopes = then.expected(standard, read.problem)
+    each = [
+        expit(design(standard, read.problem, then.inputs, then.groups, name) @ then.coefficients)
+        for name in then.groups
+    ]
+    shares = next(one for one in then.columns if one.column == GROUP)
+    mine, own = read.problem.group == of, dict(zip(shares.names, shares.share, strict=True))
+    expected = np.average(each, axis=0, weights=[own[name] for name in then.groups])
+    assert p[mine] == pytest.approx(expected[mine])
+    step = 1e-6 * np.eye(len(then.coefficients))[-1]
+    moved = replace(then, coefficients=then.coefficients + step)
+    change = (moved.expected(standard, read.problem)[0] - p) / 1e-6
+    assert slopes[:, -1] == pytest.approx(change, abs=1e-5)
+    everybody = monitor_model(model, read).about("tested")[0]
+    assert not everybody.clear
+
+
+@pytest.mark.filterwarnings("ignore::dcem.DataWarning")
+def test_rows_of_weight_0_are_nobody(model):
+    kept = np.arange(2500) % 5 > 0
+    frame = table(2500, 1)
+    read = read_table(frame, model.roles_of_new, encoder=model.encoder)
+    weighted = replace(read.problem, weight=kept * 1.0)
+    some = replace(read, problem=weighted.subset(kept))
+    found = monitor_model(model, replace(read, problem=weighted))
+    assert found.rows == kept.sum()
+    pd.testing.assert_frame_equal(found.to_frame(), monitor_model(model, some).to_frame())
+
+
 def test_too_few_tests_cannot_tell(model):
     few = table(80, 5)
     found = monitor_model(model, read_table(few, model.roles_of_new, encoder=model.encoder))

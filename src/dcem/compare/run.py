@@ -158,7 +158,8 @@ def compare_methods(
     if test is not None:
         require_same_features(test, problem, "test")
     given = truth if isinstance(truth, Mapping) else {} if truth is None else {"test": truth}
-    tables = {"train": problem, "validation": validation, "test": problem if test is None else test}
+    tables: dict[str, Any] = {"train": problem, "validation": validation}
+    tables["test"] = problem if test is None else test
     known = {which: known_truth(given.get(which), rows) for which, rows in tables.items()}
     for which, rows in tables.items():
         if rows is not None and (counted := rows_that_count(rows)) is not None:

@@ -19,6 +19,7 @@ COUNTED = (
 )
 EXTRAPOLATION = "extrapolation, and a risk may be half or twice the truth"  # beyond the tests
 WITHIN = "those within reach of the tests"  # of whom one speaks where some are not
+COMPLETE = 0.98  # share of people within reach from which on estimates are about everybody
 WITHHELD = Estimate(nan, reason=f"withheld: it would show a count under {THRESHOLD}")
 
 
@@ -69,7 +70,7 @@ class Overlap:
     @property
     def complete(self) -> bool:
         """Whether estimates are about everybody."""
-        return self.estimable and self.reach >= 0.98
+        return self.estimable and self.reach >= COMPLETE
 
     @property
     def beyond(self) -> str:

@@ -28,7 +28,7 @@ from dcem.estimation.influence import (
     logistic,
 )
 from dcem.estimation.periods import latest_rows
-from dcem.estimation.results import EVERYBODY, WITHHELD
+from dcem.estimation.results import COMPLETE, EVERYBODY, WITHHELD
 from dcem.metrics.estimate import Estimate
 from dcem.metrics.plain import six_digits
 from dcem.table.columns import MOST_LEVELS, RARE
@@ -106,6 +106,7 @@ class Judged:
     auc: Mapping[str, Estimate]
     calibration_in_the_large: Mapping[str, Estimate]
     calibration_slope: Mapping[str, Estimate] = field(default_factory=dict)
+    reach: float = 1.0  # share of people whom it is about, by their tests
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,8 @@ class Baseline:
     # how uncertain its mean risk and its calibration slope are: it was fitted to a sample
     doubt: Mapping[str, float] = field(default_factory=dict)
     effective_sample_size: float = nan  # people who would tell as much if all counted alike
+    # share of people within reach of the tests, everybody and groups; 1 if (almost) all of them
+    reach: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -164,24 +167,44 @@ class Baseline:
             stated=known_words(problem.known_prevalence),
             doubt=_doubt(problem, score, evaluator),
             effective_sample_size=kish(np.bincount(problem.person, counted_once(problem))),
+            reach=reaches(evaluator),
         )
 
     def expected(
         self, standard: np.ndarray, problem: SelectiveLabels
     ) -> tuple[np.ndarray, np.ndarray]:
-        """P(tested) of new rows as it was then [n], and its slopes in the coefficients [n, k]."""
+        """P(tested) of new rows as it was then [n], and its slopes in the coefficients [n, k].
+
+        Of a group that there was not, it is the mean of what it would be in those there were.
+        """
         X = design(standard, problem, self.inputs, self.groups)
         p = expit(X @ self.coefficients)
-        return p, X * (p * (1 - p))[:, None]
+        slopes = X * (p * (1 - p))[:, None]
+        new = ~np.isin(problem.group_names, self.groups)[problem.group]
+        if new.any():
+            own = next((one for one in self.columns if one.column == GROUP), None)
+            shares = dict(zip(own.names, own.share, strict=True)) if own else {}
+            known = [shares.get(name, 0.0) for name in self.groups]
+            p[new] = slopes[new] = 0.0
+            for name, share in zip(self.groups, known, strict=True):
+                X = design(standard[new], problem.subset(new), self.inputs, self.groups, name)
+                as_one = expit(X @ self.coefficients)
+                part = share / sum(known) if sum(known) else 1 / len(known)
+                p[new] += part * as_one
+                slopes[new] += part * X * (as_one * (1 - as_one))[:, None]
+        return p, slopes
 
-    def judged_by(self, judgements: Mapping[str, Any]) -> Baseline:
-        """With how good a comparison found the method, for everybody or else among the tested."""
+    def judged_by(self, judgements: Mapping[str, Any], reach: float = 1.0) -> Baseline:
+        """With how good a comparison found the method, for everybody or else among the tested.
+
+        `reach` is the share of people within reach of its tests.
+        """
         for target in ("dr", "tested"):
             one = judgements.get(target)
             if one is not None and one.auc.estimable:
                 auc = {EVERYBODY: one.auc, **one.group_auc}
                 off, slope = dict(one.calibration_in_the_large), dict(one.calibration_slope)
-                return replace(self, judged=Judged(target, auc, off, slope))
+                return replace(self, judged=Judged(target, auc, off, slope, reach))
         return self
 
 
@@ -190,6 +213,15 @@ def counted_once(problem: SelectiveLabels) -> np.ndarray:
     if problem.id is None:
         return problem.weights
     return problem.weights / np.bincount(problem.person)[problem.person]
+
+
+def reaches(evaluator: Evaluator) -> dict[str, float]:
+    """Share of people within reach of the tests, everybody and groups, as it may be told."""
+    rows, each = len(evaluator.problem), evaluator.reach.overlap
+    return {
+        name: six_digits(one.shareable(rows).reach) if one.reach < COMPLETE else 1.0
+        for name, one in each.items()
+    }
 
 
 def rates(problem: SelectiveLabels, evaluator: Evaluator) -> dict[str, dict[str, Estimate]]:
@@ -366,10 +398,16 @@ def design(
     problem: SelectiveLabels,
     inputs: Sequence[int],
     groups: Sequence[str],
+    as_group: str | None = None,
 ) -> np.ndarray:
-    """What the model of testing sees [n, k]: 1, columns, their squares, and the group."""
+    """What the model of testing sees [n, k]: 1, columns, their squares, and the group.
+
+    That is their own, or everybody's `as_group`.
+    """
     Z_ = np.clip(standard[:, list(inputs)], -4, 4)
     names = np.array(problem.group_names, dtype=object)[problem.group]
+    if as_group is not None:
+        names[:] = as_group
     member = names[:, None] == np.array(groups[1:], dtype=object)
     return np.concatenate([np.ones((len(Z_), 1)), Z_, Z_**2, member], axis=1).astype(float)
 

@@ -4,7 +4,7 @@ The verdict is the strongest thing to do that a clear change asks for. *Refit*: 
 people clearly worse, everybody or a group, or no longer clearly better than chance. *Recalibrate*:
 it ranks as before, but its risks are no longer calibrated. *Holds*: neither, and the numbers are
 precise enough to have shown it; if risks are off in a group all the same, that is said with it.
-*Cannot tell*: too few tests, or tests that do not reach everybody any more.
+*Cannot tell*: too few tests, or tests that reach other people than they did.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def with_verdict(
     wide = not auc.now.estimable or (auc.now.high - auc.now.low) / 2 > WIDE
     by_chance = found.ranks_by_chance and (bool(off) or not wide)  # else one can only wait
     verdict = "refit" if worse or by_chance else "recalibrate" if off else "holds"
-    if wide and verdict == "holds":
-        verdict = "cannot tell"
+    if (wide or found.not_comparable) and verdict == "holds":
+        verdict, lacking = "cannot tell", lacking or found.not_comparable
     if any(one.clear and one.of in stated for one in found.about("prevalence")):
         verdict, lacking = "cannot tell", STATED
     groups_off = [*_groups_off(found, then, {one.of for one in off})]

@@ -66,6 +66,8 @@ class Monitoring(ShowsItself):
     data: Mapping[str, str] = field(default_factory=dict)
     # mean predicted risk minus share of positives now, of each attribute, where they are crossed
     by_attribute: Mapping[str, Estimate] = field(default_factory=dict)
+    # why how good it is now, for everybody, cannot be compared with how good it was
+    not_comparable: str = ""
 
     def about(self, question: str) -> tuple[Change, ...]:
         """The changes of one number."""
@@ -73,9 +75,12 @@ class Monitoring(ShowsItself):
 
     @property
     def ranks_by_chance(self) -> bool:
-        """Whether it is not shown to rank everybody better than a coin would."""
+        """Whether it is not shown to rank everybody better than a coin would.
+
+        Of part of the people nothing is said: among those who are alike, any model ranks worse.
+        """
         now = next(one.now for one in self.about("auc") if one.of == EVERYBODY)
-        return now.estimable and now.low <= 0.5
+        return now.estimable and now.low <= 0.5 and not self.not_comparable
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each number: about, of, then, now, difference, its interval, p-value."""

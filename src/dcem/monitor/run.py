@@ -11,6 +11,10 @@ people. What is uncertain about that model is one more influence.
 
 *What is found.* The doubly robust prevalence now minus that at the fit.
 
+The last two questions are about people whom tests reach. Where these are not all, then or now, they
+are compared only if they are as many as then and who is tested did not clearly change: those tests
+reach now may be others, and differ without any change (`not_comparable`).
+
 *Does the model hold.* Doubly robust AUC, mean risk minus share of positives and calibration slope,
 of everybody and of groups. They are compared with what they were in a comparison, where the model
 was judged, everybody's slope against 1; otherwise risks against what is found now, knowing how
@@ -19,7 +23,7 @@ uncertain what was found then is. Only a lower AUC is asked for, in a one-sided 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from math import isnan, nan
 from typing import Any
@@ -28,12 +32,12 @@ import numpy as np
 from scipy.stats import chi2, norm
 
 from dcem.estimation.evaluator import Evaluator
-from dcem.estimation.folds import person_folds, usual_folds
+from dcem.estimation.folds import person_folds, rows_that_count, usual_folds
 from dcem.estimation.influence import People, Z, kish, two_sided
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.outcomes import POPULATION
 from dcem.estimation.periods import late_results
-from dcem.estimation.results import EVERYBODY
+from dcem.estimation.results import COMPLETE, EVERYBODY
 from dcem.metrics.estimate import Estimate
 from dcem.monitor.baseline import (
     GROUP,
@@ -45,6 +49,7 @@ from dcem.monitor.baseline import (
     few_in,
     in_public,
     rates,
+    reaches,
     standard_error,
 )
 from dcem.monitor.findings import with_verdict
@@ -53,12 +58,14 @@ from dcem.table.disclosure import THRESHOLD, WITHHELD, people_of
 from dcem.table.encoder import Encoder
 from dcem.table.known_rates import known_words
 from dcem.table.labels import SelectiveLabels
+from dcem.text import percent
 
 ERROR = 0.05  # of an alarm although nothing changed, all four questions together
 QUESTIONS = 4
 STABILITY = 0.02  # population stability index below which a change does not matter
 LEAST = {"tested": 0.02, "prevalence": 0.02, "calibration": 0.02, "auc": 0.02, "slope": 0.2}
 OWN_LEVELS = 1.5  # variances of a level: that of the model, and of those judged in its stead
+FEW_OUT = 1 - COMPLETE  # share of people by which those within reach may differ
 FEW = 5  # people that a bin should expect, for the test to be right
 FEW_PEOPLE = f"fewer than {THRESHOLD} people"
 
@@ -115,6 +122,10 @@ def watch(
     random_state, data, progress
         As for `dcem.monitor_model`.
     """
+    counted = rows_that_count(new.problem)
+    if counted is not None:
+        new = new.subset(counted)
+        attributes = {name: alone.subset(counted) for name, alone in (attributes or {}).items()}
     columns = _column_changes(then, new, encoder)
     late = late_results(new.problem)
     total, people = len(new.problem), People.of(new.problem).n_people
@@ -134,11 +145,13 @@ def watch(
     target = "dr" if targets["dr"].available else "tested"
     if then.judged is not None and then.judged.target not in POPULATION:
         target = "tested"
-    changes = (
-        *_testing_changes(then, new, now["tested"]),
-        *_held(_prevalence_changes(then, now["prevalence"])),
-        *_held(_performance_changes(then, new, evaluator, target, calibrated)),
-    )
+    tests = _testing_changes(then, new, now["tested"])
+    moved = {one.of for one in tests if one.clear}
+    others = not_comparable(replace(then, judged=None), evaluator, "dr", moved)
+    unlike = not_comparable(then, evaluator, target, moved)
+    prevalence = _prevalence_changes(then, now["prevalence"])
+    performance = _performance_changes(then, new, evaluator, target, calibrated)
+    changes = (*tests, *_held(_refused(prevalence, others)), *_held(_refused(performance, unlike)))
     by_attribute: dict[str, Estimate] = {}
     if calibrated and not problem.known_prevalence:  # which is stated of the crossed groups
         for attribute, alone in (attributes or {}).items():
@@ -175,6 +188,7 @@ def watch(
         }
         | _awaited(new.problem),
         data=dict(data or {}),
+        not_comparable=unlike.get(EVERYBODY, ""),
     )
     stated = frozenset(one.group or EVERYBODY for one in problem.known_prevalence)
     if then.stated != known_words(problem.known_prevalence):
@@ -304,6 +318,43 @@ def _testing_changes(then: Baseline, new: NewRows, now: Mapping[str, Estimate]) 
         usual = Estimate(float(np.average(expected, weights=people.weight * mine)))
         found.append(_change("tested", name, usual, share, difference))
     return [one if one.now.estimable else replace(one, difference=one.now) for one in _held(found)]
+
+
+def not_comparable(
+    then: Baseline, evaluator: Evaluator, target: str, moved: Collection[str]
+) -> dict[str, str]:
+    """Why numbers of a target are not about the same people as then, of the parts where so.
+
+    `moved` are the parts of whom clearly others are tested.
+    """
+    found, before = {}, then.judged.target if then.judged else "dr"
+    for name, now in reaches(evaluator).items():
+        reach = then.reach.get(name, 1.0)
+        if then.judged and name == EVERYBODY:
+            reach = min(reach, then.judged.reach)
+        others = name in moved or EVERYBODY in moved
+        if target not in POPULATION and before in POPULATION:
+            found[name] = "it is known of the tested alone now, and was known of others"
+        elif target not in POPULATION and others:
+            found[name] = "it is known of the tested alone, and others are tested than then"
+        elif (
+            target in POPULATION and min(reach, now) < 1 and (others or abs(reach - now) > FEW_OUT)
+        ):
+            found[name] = (
+                f"tests reach {percent(now)} of the people now and reached {percent(reach)} then, "
+                "who may be others"
+            )
+    return found
+
+
+def _refused(changes: list[Change], why: Mapping[str, str]) -> list[Change]:
+    """The same, without differences that are not between the same people."""
+    return [
+        replace(one, difference=Estimate(nan, reason=why[one.of]), p_value=nan)
+        if one.of in why and one.difference.estimable
+        else one
+        for one in changes
+    ]
 
 
 def _prevalence_changes(then: Baseline, now: Mapping[str, Estimate]) -> list[Change]:

@@ -284,8 +284,11 @@ class TableModel:
             "started_from": self.started_from and asdict(self.started_from),
         }
         if self.baseline is not None:
-            own = self.result_in(comparison) if isinstance(comparison, TableComparison) else None
-            described["baseline"] = to_plain(self.baseline.judged_by(own.judgements if own else {}))
+            baseline = self.baseline
+            if isinstance(comparison, TableComparison) and (own := self.result_in(comparison)):
+                reach = {one.key: one.reach for one in comparison.targets}
+                baseline = baseline.judged_by(own.judgements, reach.get("dr", 1.0))
+            described["baseline"] = to_plain(baseline)
         arrays: dict[str, np.ndarray] = {}
         if self.ends is not None:
             described["bounds"], arrays = self.ends.to_plain()
