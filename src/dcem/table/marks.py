@@ -23,6 +23,7 @@ SPACED = r"\d{1,3}(?:[ \x{A0}\x{202F}'’]\d{3})+"  # as Arrow reads patterns
 DECIMAL_COMMA = rf"^({BEFORE}(?:{SPACED}|\d+)),(\d+{AFTER})$"
 POINTS = rf"^{BEFORE}[1-9]\d{{0,2}}(?:\.\d{{3}})+(?:,\d+)?{AFTER}$"  # of thousands
 DOUBTFUL = rf"^({BEFORE}[1-9]\d{{0,2}})\.(\d{{3}}{AFTER})$"
+HUNDREDS, LONG = rf"^{BEFORE}[1-9]\d\d{AFTER}$", rf"^{BEFORE}\d{{4,}}{AFTER}$"  # whole numbers
 EITHER = "separates thousands"  # of notes
 UNREAD = "(decimals or thousands)"  # instead of a cell that contradicts the marks of its column
 
@@ -41,6 +42,7 @@ SHAPES = {
     for name, mark, other in ((",", ",", r"\."), (".", r"\.", ","))
     for meaning, pattern in zip(MEANINGS, _shapes(mark, other), strict=True)
 }
+WHOLE = {"hundreds": HUNDREDS, "long": LONG}
 
 
 @dataclass(frozen=True)
@@ -68,22 +70,32 @@ def find_marks(batches: Iterable[pa.RecordBatch], *, semicolons: bool) -> dict[s
 
     Commas that may be either are decimal if commas are so elsewhere in the table and nothing speaks
     against it; where nothing tells at all, if `semicolons` part the fields. Points that may be
-    either are left.
+    either are left, unless whole numbers beside them show that they part thousands.
     """
     seen: dict[str, set[str]] = {}
+    shapes = SHAPES | WHOLE
     for batch in batches:
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             known = seen.setdefault(name, set())
-            new = [shape for shape in SHAPES if shape not in known]
-            if _any(column, "|".join(SHAPES[shape] for shape in new)):
-                known |= {shape for shape in new if _any(column, SHAPES[shape])}
+            new = [shape for shape in shapes if shape not in known]
+            if _any(column, "|".join(shapes[shape] for shape in new)):
+                known |= {shape for shape in new if _any(column, shapes[shape])}
     commas = any("decimal ," in known for known in seen.values())
     against = any({"decimal .", "thousands ,"} & known for known in seen.values())
     usual = semicolons if commas == against else commas
-    return {name: _decided(known, usual) for name, known in seen.items() if known}
+    return {
+        name: _decided(known, usual, commas and not against)
+        for name, known in seen.items()
+        if known & SHAPES.keys()
+    }
 
 
-def _decided(seen: set[str], usual: bool) -> Marks:
+def _decided(seen: set[str], usual: bool, elsewhere: bool) -> Marks:
+    """The marks of a column in which such shapes were `seen`.
+
+    `usual`: commas that may be either are decimal. `elsewhere`: commas are decimal in this table
+    and points are not; then points part thousands beside `850`, if no `1200` is written without.
+    """
     comma, point = "decimal ," in seen, "decimal ." in seen
     if "thousands ," in seen:
         return Marks() if comma or "thousands ." in seen else Marks(thousands=",")
@@ -91,6 +103,8 @@ def _decided(seen: set[str], usual: bool) -> Marks:
         clear = not point or "either ." not in seen  # else all are left as text, which is told
         return Marks(",", "." * (not point)) if clear else Marks()
     open_point = "." if "either ." in seen and not point else ""
+    if elsewhere and open_point and "hundreds" in seen and "long" not in seen:
+        return Marks(",", ".")
     if comma:  # or two codes, where nothing else speaks of decimal commas
         return Marks(",", undecided=open_point) if usual else Marks(undecided="," + open_point)
     if "either ," not in seen:
