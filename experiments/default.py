@@ -220,7 +220,6 @@ def fitted_parts(
     import warnings
 
     warnings.simplefilter("ignore")
-    from dcem.learners import Sample, make_learner
     from dcem.methods import make as make_method
     from dcem.methods.ensemble_parts import PARTS, Parts, folds_of
 
@@ -238,19 +237,8 @@ def fitted_parts(
     (parts,) = kept
     z = {name: _mean_log_odds(models, X_test) for name, models in parts.models.items()}
 
-    fold = folds_of(problem, model.n_folds, 0)
-    networks, out_of_fold = [], np.full(len(problem), np.nan)
-    for k in np.unique(fold):
-        rows, held = ((fold != k) & problem.tested), ((fold == k) & problem.tested)
-        sample = Sample(problem.X, problem.y_obs, np.ones(len(problem)))
-        network = make_learner("perceptron", int(k)).fit(sample.take(rows), sample.take(held))
-        out_of_fold[held] = network.predict_logit(problem.X[held])
-        networks.append(network)
-    parts.log_odds["tested network"] = out_of_fold
-    parts.by_model["tested network"] = np.stack(
-        [network.predict_logit(problem.X[parts.asked]) for network in networks]
-    )
-    z["tested network"] = _mean_log_odds(networks, X_test)
+    if not wanted or "twin" in wanted:
+        _add_tested_networks(problem, parts, z, folds_of(problem, model.n_folds, 0), X_test)
 
     def scores(names: tuple[str, ...]) -> np.ndarray:
         model.parts = names
@@ -266,6 +254,26 @@ def fitted_parts(
     if not wanted:
         found["plain average"] = np.asarray(expit(sum(z[part] for part in PARTS) / len(PARTS)))
     return found, seconds
+
+
+def _add_tested_networks(
+    problem: Any, parts: Any, z: dict[str, np.ndarray], fold: np.ndarray, X_test: np.ndarray
+) -> None:
+    """Fit the twin's part, networks of the tested, and put its log-odds beside the others'."""
+    from dcem.learners import Sample, make_learner
+
+    networks, out_of_fold = [], np.full(len(problem), np.nan)
+    for k in np.unique(fold):
+        rows, held = ((fold != k) & problem.tested), ((fold == k) & problem.tested)
+        sample = Sample(problem.X, problem.y_obs, np.ones(len(problem)))
+        network = make_learner("perceptron", int(k)).fit(sample.take(rows), sample.take(held))
+        out_of_fold[held] = network.predict_logit(problem.X[held])
+        networks.append(network)
+    parts.log_odds["tested network"] = out_of_fold
+    parts.by_model["tested network"] = np.stack(
+        [network.predict_logit(problem.X[parts.asked]) for network in networks]
+    )
+    z["tested network"] = _mean_log_odds(networks, X_test)
 
 
 def _mean_log_odds(models: list[Any], X: np.ndarray) -> np.ndarray:

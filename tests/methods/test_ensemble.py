@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import expit, softmax
 from scipy.stats import rankdata
 
 import dcem
@@ -114,29 +114,30 @@ def test_networks_of_a_rare_outcome_that_high_risks_are_tested_for_rank_the_othe
 
 
 def test_networks_count_more_than_tests_can_tell():
-    network = 0.2 * np.array([1, 0, 0])
-    level, behind, far = (_shares(np.array([z, 0, 0]), network) for z in (0.0, 2.0, 40.0))
-    np.testing.assert_allclose(level, [0.2 + 0.8 / 3, 0.8 / 3, 0.8 / 3])
-    given = 0.2 * np.exp(-0.5)
-    assert behind[0] == pytest.approx(given + (1 - given) / (1 + 2 * np.exp(2)))
-    np.testing.assert_allclose(far, [0, 0.5, 0.5], atol=1e-4)
-    alone = _shares(np.array([0.0, 2.0]), np.zeros(2))
-    assert alone[0] / alone[1] == pytest.approx(np.exp(2))
+    least = 0.3 * np.array([1, 0, 0])
+    level, behind, far = (_shares(np.array([z, 0, 1]), least) for z in (0.0, 2.0, 40.0))
+    np.testing.assert_allclose(level, softmax([0, 0, -1]))  # .42: tests give it more than .3
+    given = 0.3 * np.exp(-0.5)
+    np.testing.assert_allclose(behind, [given, *(1 - given) * softmax([0, -1])])
+    np.testing.assert_allclose(far, [0, *softmax([0, -1])], atol=1e-4)
+    np.testing.assert_allclose(_shares(np.array([0.0, 2.0]), np.zeros(2)), softmax([0, -2]))
+    assert _shares(np.zeros(1), np.array([0.3])) == 1  # alone
 
 
 @pytest.mark.parametrize("positives", [60, 500])
-def test_networks_have_a_fifth_beforehand_however_few_tests_are_positive(positives):
+def test_the_least_share_of_networks_is_the_same_however_few_tests_are_positive(positives):
     n = 1000
     y = (np.arange(n) < positives).astype(float)
     y[-1] = np.nan
     z = np.random.default_rng(0).normal(size=n)
     problem = SelectiveLabels.from_arrays(z[:, None], y)
-    parts = ("network", "linear")  # which say the same
-    fitted = ensemble_parts.Parts({}, dict.fromkeys(parts, z), np.ones(n), None, z[:0], {})
-    made = make("ensemble", parts=parts)
+    fitted = ensemble_parts.Parts(
+        {}, dict.fromkeys(ensemble_parts.PARTS, z), np.ones(n), None, z[:0], {}
+    )
+    made = make("ensemble")  # of five parts that say the same
     made.calibrated_ = False
     made._weigh(problem, fitted, problem.tested, honest=True)
-    assert made.weights_["network"] == pytest.approx(0.2 + 0.8 / 2)
+    assert list(made.weights_.values()) == pytest.approx([0.3] + [0.7 / 4] * 4)
 
 
 def test_a_part_that_cannot_learn_the_world_hardly_counts():

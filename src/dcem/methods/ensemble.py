@@ -23,7 +23,7 @@ from dcem.table.messages import InputError
 FLOOR = 0.05  # the smallest estimated probability of a test that a weight is made of
 RECENT, FEWEST_RECENT = 1 / 3, 50  # share of the tests, and positives and negatives among them
 LEAST_SLOPE = 0.05  # of the recalibration: ranks are kept
-NETWORK_SHARE = 0.2  # beforehand: tests cannot tell what it learnt from the untested
+LEAST_OF_NETWORK = 0.3  # its share at least: tests cannot tell what it learnt from the untested
 
 
 class SelectiveEnsembleClassifier(SelectiveClassifier):
@@ -35,8 +35,8 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     the five is fitted once per fold; their mean log-odds is the score. A part has the weight
     exp(-z), where z is the number of standard errors by which its loss on held-out tests exceeds
     that of the best part: parts that are about equally good share the weight, and one that is
-    clearly worse hardly counts. Up to a fifth goes to the networks beforehand, because no test
-    shows what they learnt from the untested. Finally, log-odds are shifted and scaled so that
+    clearly worse hardly counts. The networks keep a share of 0.3 exp(-z/4) at least, because no
+    test shows what they learnt from the untested. Finally, log-odds are shifted and scaled so that
     held-out tests are positive as often as predicted: scores become risks, and ranks do not change.
     The weights, and this recalibration line, are each the mean of two estimates: one with tests
     weighted by 1/P(tested), so that they represent people who were unlikely to be tested, which is
@@ -188,9 +188,9 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
         shares = np.full(len(z), 1 / len(z))
         if honest:
             network = np.array(self.parts) == "network"
-            before = NETWORK_SHARE * network
+            least = LEAST_OF_NETWORK * network
             above = map(_errors_above_best, losses, counted, [people] * len(counted))
-            shares = np.mean([_shares(each, before) for each in above], axis=0)
+            shares = np.mean([_shares(each, least) for each in above], axis=0)
         line = (0.0, 1.0)
         if self.calibrated_:
             lines = [_recalibration(shares @ z, y, each, of_results) for each in counted]
@@ -265,10 +265,15 @@ def _errors_above_best(losses: np.ndarray, weight: np.ndarray, person: np.ndarra
     return above
 
 
-def _shares(above: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """What each part counts `[parts]`, by its standard errors above the best and share `before`."""
-    before = before * np.exp(-above / 4)  # less, if tests speak against it
-    return before + (1 - before.sum()) * softmax(-above)
+def _shares(above: np.ndarray, least: np.ndarray) -> np.ndarray:
+    """What each part counts `[parts]`, by its standard errors above the best; `least` one part."""
+    shares = softmax(-above)
+    least = least * np.exp(-above / 4)  # less, if tests speak against it
+    short = shares < least
+    if short.any():
+        rest = shares[~short] * (1 - least[short].sum()) / shares[~short].sum()
+        shares[short], shares[~short] = least[short], rest
+    return shares
 
 
 def _recalibration(
