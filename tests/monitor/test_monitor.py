@@ -555,14 +555,11 @@ def test_those_within_reach_are_not_held_against_everybody(model):
     assert "tests reach" in found.findings[0].text
     assert "holds" not in found.to_markdown().splitlines()[0]
     # the same where nobody judged it, and where it is found to rank them by chance
-    frame["y"] = frame["y"].sample(frac=1, random_state=0).to_numpy()
+    known = frame["y"].notna()
+    frame.loc[known, "y"] = np.random.default_rng(0).permutation(frame.loc[known, "y"])
     unjudged = replace(model, baseline=replace(model.baseline, judged=None))
     for one in (model, unjudged):
-        new = read_table(
-            frame.assign(y=frame["y"].where(frame["tested"] == 1, np.nan)),
-            model.roles_of_new,
-            encoder=model.encoder,
-        )
+        new = read_table(frame, one.roles_of_new, encoder=one.encoder)
         assert monitor_model(one, new).answer == "cannot tell"
 
 
