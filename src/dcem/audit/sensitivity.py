@@ -98,15 +98,20 @@ def prevalence_sensitivity(
     masks = {name: mine & within for name, mine in evaluator.problem.parts().items()}
     limits = {item.group: item.bounds for item in prevalence}
 
-    def at(gamma: float, mine: np.ndarray) -> Estimate:
+    def at(gamma: float, mine: np.ndarray, behind: int) -> Estimate:
         # with the interval that the same number has elsewhere; beyond 0 and 1 it is cut off
         found = prevalence_at(people, evaluator.unseen_alike, gamma, mine)
+        beyond = not 0 < found.value < 1
         return found.estimate(
-            evaluator.person, share=True, corrected=not 0 < found.value < 1
+            evaluator.person, share=True, behind=behind, corrected=beyond
         ).clipped()
 
     curves = {
-        name: curve(partial(at, mine=mine), limits[name], evaluator.lacking("dr", name))
+        name: curve(
+            partial(at, mine=mine, behind=evaluator.known_people("dr", name)),
+            limits[name],
+            evaluator.lacking("dr", name),
+        )
         for name, mine in masks.items()
     }
     groups = [

@@ -430,9 +430,13 @@ class Evaluator:
     def prevalence(self, target: str, group: str = EVERYBODY) -> Estimate:
         """Share of positives."""
         rows = self.rows_of(group)
-        behind = self._behind(target, group, rows, "acted on")
+        behind = self.known_people(target, group)
         value, why = self.prevalence_of(target, rows), self.lacking(target, group)
         return self.estimated(value, why, share=True, behind=behind)
+
+    def known_people(self, target: str, group: str) -> int:
+        """With a known outcome: so many people tell how common it is."""
+        return self._behind(target, group, self.rows_of(group), "acted on")
 
     def _people(self, target: str, group: str, positive: bool) -> int:
         """How many people are known to be positive (or not) behind a target."""
