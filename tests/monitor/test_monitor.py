@@ -573,6 +573,9 @@ def test_the_same_people_within_reach_are_compared(model):
     found = monitor_model(made, new)
     assert found.answer == "holds"
     assert found.about("prevalence")[0].difference.estimable
+    reach = {name: one + 0.025 for name, one in made.baseline.reach.items()}  # chance, and 2 %
+    near = replace(made, baseline=replace(made.baseline, reach=reach))
+    assert monitor_model(near, new).answer == "holds"
     now_all = read_table(table(2500, 1), made.roles_of_new, encoder=made.encoder)
     assert monitor_model(made, now_all).answer == "cannot tell"
 

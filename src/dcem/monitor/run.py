@@ -12,8 +12,8 @@ people. What is uncertain about that model is one more influence.
 *What is found.* The doubly robust prevalence now minus that at the fit.
 
 The last two questions are about people whom tests reach. Where these are not all, then or now, they
-are compared only if they are as many as then and who is tested did not clearly change: those tests
-reach now may be others, and differ without any change (`not_comparable`).
+are compared only if they are about as many as then and who is tested did not clearly change: those
+whom tests reach now may be others, and differ without any change (`not_comparable`).
 
 *Does the model hold.* Doubly robust AUC, mean risk minus share of positives and calibration slope,
 of everybody and of groups. They are compared with what they were in a comparison, where the model
@@ -333,13 +333,15 @@ def not_comparable(
         if then.judged and name == EVERYBODY:
             reach = min(reach, then.judged.reach)
         others = name in moved or EVERYBODY in moved
+        people = min(then.people, evaluator.people.count(evaluator.rows_of(name)))
+        by_chance = Z * np.sqrt((reach + now) / people * (1 - (reach + now) / 2))
         if target not in POPULATION and before in POPULATION:
             found[name] = "it is known of the tested alone now, and was known of others"
         elif target not in POPULATION and others:
             found[name] = "it is known of the tested alone, and others are tested than then"
-        elif (
-            target in POPULATION and min(reach, now) < 1 and (others or abs(reach - now) > FEW_OUT)
-        ):
+        elif target not in POPULATION or min(reach, now) == 1:
+            continue
+        elif others or abs(reach - now) > FEW_OUT + by_chance:
             found[name] = (
                 f"tests reach {percent(now)} of the people now and reached {percent(reach)} then, "
                 "who may be others"
