@@ -27,7 +27,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from _record import CORES, command, in_time, record
-from grid_summary import BETTER, QUESTIONS
+from grid_summary import BETTER, QUESTIONS, TOLERANCE
 from package_tables import TABLES as PACKAGE_TABLES
 
 TABLES = (
@@ -378,6 +378,13 @@ def show_record(found: pd.DataFrame) -> None:
         }
     )
     print(ahead.round(4).to_string())
+    print(f"\ntables on which a method is no worse than that, by {TOLERANCE}, in all four")
+    held = pd.Series(True, table.index).unstack("method")
+    for question in QUESTIONS:
+        of = compared[question]
+        held &= of.ge(of[RIVALS].max(axis=1) - TOLERANCE, axis=0)
+    held = held[~held.index.str.startswith("simulation")]
+    print(held.sum().to_dict(), "any:", held.any(axis=1).sum(), "of", len(held))
     print(
         "\ncalibration error on tables, by the share of people whose chance of a test is below .05"
     )

@@ -32,9 +32,8 @@ import pandas as pd
 
 from _record import CORES, RESULTS, command, in_time, record, recorded
 from default import fitted_parts
-from grid_summary import BETTER, QUESTIONS, SETTING
+from grid_summary import BETTER, QUESTIONS, SETTING, TOLERANCE
 
-TOLERANCE = 0.005
 OURS = ("ensemble", "without smooth")
 EVERYBODY = 4.0  # k at which all are tested
 ROWS = ("X", "y_obs", "group")

@@ -33,6 +33,7 @@ QUESTIONS = {  # what is compared, and how it is taken over the boundaries
     "median gap": ("roc_gap", "median"),
     "worst gap": ("roc_gap", "max"),
 }
+TOLERANCE = 0.005  # by which the default may be worse than the better of two rivals
 
 
 def differences(grid: pd.DataFrame) -> pd.DataFrame:
