@@ -113,12 +113,12 @@ def _parts(
     return frame.to_numpy(float), y.astype(int), group.to_numpy().astype(int), columns
 
 
-def censored(name: str, number: int, again: int = 0) -> dict[str, Any]:
+def censored(name: str, number: int, again: int = 0, seed: int = SEED) -> dict[str, Any]:
     """A table, and who is tested under policy `number`: drawn again where all tests agree."""
     from sklearn.linear_model import LogisticRegression
 
     X, y, group, columns = table(name)
-    rng = np.random.default_rng([SEED, number, sum(map(ord, name)), *[again] * (again > 0)])
+    rng = np.random.default_rng([seed, number, sum(map(ord, name)), *[again] * (again > 0)])
     order = rng.permutation(len(X))
     n_train = min(TRAIN, int(0.6 * len(X)))
     train, test = order[:n_train], order[n_train : n_train + TEST]
@@ -150,7 +150,7 @@ def censored(name: str, number: int, again: int = 0) -> dict[str, Any]:
         chance[mine] = expit(slope * (score[mine] - threshold))
     tested = rng.random(len(X)) < chance
     if np.bincount(y[train][tested[train]], minlength=2).min() < FEWEST_TESTS:
-        return censored(name, number, again + 1)
+        return censored(name, number, again + 1, seed)
     return {
         "task": name, "policy": f"{shape}, slope {slope}, k {k:g}, q_t {q_t:g}",
         "X": X[train], "y": y[train], "tested": tested[train], "group": group[train],
