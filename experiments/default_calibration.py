@@ -27,6 +27,7 @@ import pandas as pd
 
 from _record import CORES, ONE_CORE, command, in_time, record
 from default import FEWEST_TESTS, TABLES, censored, fitted_parts, problem_of
+from package_tables import FRESH
 from package_tables import TABLES as PACKAGE_TABLES
 
 SEED = 30_264
@@ -76,7 +77,7 @@ def judged(
 def run(data: Path, out: Path, workers: int, minutes: float) -> None:
     begun, rows = time.time(), []
     os.environ |= ONE_CORE
-    specs = [(name, n) for n in range(N_POLICIES) for name in (*TABLES, *PACKAGE_TABLES)]
+    specs = [(name, n) for n in range(N_POLICIES) for name in (*TABLES, *PACKAGE_TABLES, *FRESH)]
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
         waiting = pool.imap_unordered(partial(run_one, data=data), specs)
         for found in in_time(waiting, len(specs), begun + 60 * minutes):
