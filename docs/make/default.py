@@ -59,12 +59,12 @@ def compared(found: pd.DataFrame, order: Callable[[str], object]) -> str:
 
 
 def ablation(*records: pd.DataFrame) -> str:
-    """What is left without each part: tables, those of packages, the simulation."""
-    at_hand, packages = map(auc, records)
+    """What is left without each part: the three sets of tables, the simulation."""
+    at_hand, packages, fresh = map(auc, records)
     simulated = at_hand.index.get_level_values("task").str.startswith("simulation")
     means = [
         rows.groupby("method").mean()
-        for rows in (at_hand[~simulated], packages, at_hand[simulated])
+        for rows in (at_hand[~simulated], packages, fresh, at_hand[simulated])
     ]
     names = {"ensemble": "all five"} | {f"without {part}": f"without `{part}`" for part in PARTS}
     names |= {"plain average": "all five, each a fifth"}
@@ -72,12 +72,12 @@ def ablation(*records: pd.DataFrame) -> str:
         [text, *(f"{number(of['median'][name])} [{number(of['min'][name])}]" for of in means)]
         for name, text in names.items()
     ]
-    return table([["", "ten tables", "fourteen of packages", "simulation"], *rows])
+    return table([["", "ten tables", "fourteen", "fifteen", "simulation"], *rows])
 
 
 def page() -> str:
     """The page, its tables made anew."""
-    records = [pd.read_csv(ROOT / "results" / f"default{end}.csv") for end in ("", "_packages")]
+    records = [pd.read_csv(ROOT / "results" / f"default{end}.csv") for end in ("", "_packages", "_fresh")]
     settings = ("0.5, 1, 2", "0.5, 0.5, 2", "0.25, 1, 3")
     order = [
         "credit default", "readmission", "long stay", "prediabetes", "diabetes", "digits",
@@ -88,6 +88,7 @@ def page() -> str:
     for name, made in {
         "tables": compared(records[0], order.index),
         "packages": compared(records[1], str),
+        "fresh": compared(records[2], str),
         "ablation": ablation(*records),
     }.items():
         block = re.compile(re.escape(f"<!-- {name} -->\n") + r".*?<!-- end -->", re.DOTALL)

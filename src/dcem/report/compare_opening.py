@@ -152,7 +152,7 @@ def _rivals(best: str, first: str, level: list[str]) -> str:
         else f"This table cannot tell it from {said}: the lead of `{first}` may be chance."
     )
     why = (
-        " It is preferred because, on 24 tables whose truth is known, its worst results were "
+        " It is preferred because, on 39 tables whose truth is known, its worst results were "
         "the best on average."
     )
     return chance + why * (best == DEFAULT)
