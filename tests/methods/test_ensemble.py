@@ -379,6 +379,22 @@ def test_with_hardly_any_tests_scores_are_not_called_risks():
     assert np.isfinite(model.predict_proba(X)).all()
 
 
+@pytest.mark.parametrize(("heavy", "called_risks"), [(1e6, False), (2.0, True)])
+def test_a_few_people_who_outweigh_all_others_are_few_tests(heavy, called_risks):
+    problem, _ = world()
+    weight = np.where(np.cumsum(problem.y_obs == 1) <= 2, heavy, 1.0)  # two of them positive
+    model = make("ensemble", **SMALL).fit_problem(replace(problem, weight=weight))
+    assert model.calibrated == called_risks
+
+
+def test_the_rows_of_a_person_do_not_make_others_fewer():
+    problem, _ = world(400)
+    many = replace(problem, id=np.maximum(np.arange(400), 250).astype(str))
+    for weight in (None, np.full(400, 0.3)):
+        fold = ensemble_parts.folds_of(replace(many, weight=weight), 4, 0)
+        assert len(np.unique(fold)) == 4
+
+
 @pytest.mark.parametrize(
     "wrong",
     [{"parts": ("boost", "trees")}, {"parts": ()}, {"n_folds": 1}, {"n_folds": 2.5}, {"steps": 0}],

@@ -29,7 +29,7 @@ from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
 from dcem.estimation.folds import person_folds
-from dcem.estimation.influence import FEWEST_PEOPLE
+from dcem.estimation.influence import FEWEST_PEOPLE, kish
 from dcem.learners import Sample, make_learner
 from dcem.learners.preprocess import Scaling
 from dcem.methods.minibatches import (
@@ -102,11 +102,25 @@ class SharedProgress:
 
 
 def folds_of(problem: SelectiveLabels, n_folds: int, seed: int) -> np.ndarray | None:
-    """The fold of each row `[n]`; None where too few were tested of a class to have any."""
-    person, y = problem.person[problem.tested], problem.y_obs[problem.tested]
-    fewest = min(len(np.unique(person[y == value])) for value in (0, 1))
+    """The fold of each row `[n]`; None where too few were tested of a class to have any.
+
+    People of very uneven weights are as few as tell as much if they all weigh the same.
+    """
+    fewest = min(
+        _effective_people(problem, problem.tested & (problem.y_obs == value)) for value in (0, 1)
+    )
     number = min(n_folds, fewest // 2)
     return person_folds(problem, number, seed) if number > 1 else None
+
+
+def _effective_people(problem: SelectiveLabels, rows: np.ndarray) -> int:
+    """How many people of equal weight tell as much as those of some rows.
+
+    A person counts by the mean weight of their rows: how many these are makes nobody fewer.
+    """
+    person = np.unique(problem.person[rows], return_inverse=True)[1]
+    of_person = np.bincount(person, problem.weights[rows]) / np.bincount(person)
+    return int(kish(of_person) + 1e-6)  # of equal weights their number, whatever the rounding
 
 
 def fit_parts(
