@@ -127,6 +127,8 @@ TABLE_MISTAKES = [
     (table, {"group_names": ["Female", "M"]}, "is 'F' in 14 of 40 rows"),
     (lambda: table().assign(w=-1.0), {"weight": "w"}, "'w' is unusable in 40 of 40 rows"),
     (lambda: table().assign(w=np.nan), {"weight": "w"}, "'w' is unusable in 40 of 40 rows"),
+    (lambda: table().assign(w=1e300), {"weight": "w"}, "'w' is unusable in 40 of 40 rows"),
+    (lambda: table().assign(w=1e-300), {"weight": "w"}, "Allowed: 0, and numbers from 1e-30"),
     (lambda: table().assign(w=0), {"weight": "w"}, "'w' is zero in all 40 rows"),
     (lambda: table().assign(g=np.arange(N) / 4), {"group": ["sex", "g"]}, "30 of 40 .*pandas.cut"),
     (lambda: table().assign(g=np.inf), {"group": ["sex", "g"]}, "infinities in 40 of 40"),

@@ -252,14 +252,16 @@ def check_id(values: Any, name: str, *, labels: pd.Index | None = None) -> np.nd
 
 
 def check_weight(values: Any, name: str, *, labels: pd.Index | None = None) -> np.ndarray:
-    """Row weights: finite, not negative, not all zero."""
+    """Row weights: not negative, not all zero, of a size whose squares can be computed with."""
     series = as_series(values, name)
     array, bad = to_numbers(series)
     bad = bad | ~(np.isfinite(array) & (array >= 0))
+    bad |= (array > cells.LARGEST_VALUE) | ((array > 0) & (array < 1 / cells.LARGEST_VALUE))
     if bad.any():
         raise InputError(
             f"Weight {name!r} is unusable in {rows_text(bad, labels)}, such as "
-            f"{values_text(series[bad].iloc[:50])}. Allowed: finite numbers of 0 or more. "
+            f"{values_text(series[bad].iloc[:50])}. Allowed: 0, and numbers from "
+            f"{1 / cells.LARGEST_VALUE:g} to {cells.LARGEST_VALUE:g}. "
             "To leave a row out, give it the weight 0."
         )
     if not array.any():
