@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from dcem.learners import Sample, dump_learner, load_learner, make_learner
-from dcem.learners.perceptron import HIDDEN, Perceptron, Stack, shuffled
+from dcem.learners.perceptron import HIDDEN, Perceptron, Schedule, Stack, shuffled, train
 from dcem.learners.preprocess import Scaling
 
 
@@ -33,6 +33,26 @@ def test_each_network_walks_through_its_own_rows():
     drawn = [next(batches) for _ in range(4)]
     assert sorted(np.concatenate([drawn[0][0], drawn[1][0]])) == list(range(10))
     assert all(sorted(one[1]) == list(range(20, 25)) for one in drawn)
+
+
+@pytest.mark.parametrize("steps", [5, 30, 70])
+def test_few_steps_train_too(steps):
+    """Fewer than between two checks, or with less patience than that."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 2)).astype(np.float32)
+    y = (x[:, 0] > 0).astype(float)
+    stack = Stack.initial((2, 8, 1), [0])
+
+    def slope(step, rows, z):
+        return expit(z) - y[rows]
+
+    def loss(network, z):
+        return float(np.mean(np.logaddexp(0, z) - y * z))
+
+    before = loss(0, stack.log_odds(x[None])[0])
+    schedule = Schedule(steps=steps, learning_rate=0.01, patience=steps // 6)
+    train(stack, x, shuffled([np.arange(300)], 64, [0]), slope, [x], loss, schedule)
+    assert loss(0, stack.log_odds(x[None])[0]) < before
 
 
 def test_extreme_values_are_drawn_in_and_gaps_filled():

@@ -119,6 +119,7 @@ def train(
     held, watch
         Held-out inputs of each network, and its loss there; the weights of the lowest are kept.
     """
+    patience = max(schedule.patience, schedule.check_every)  # or the first check comes too late
     flat, gradient = stack.flat, np.empty_like(stack.flat)
     mean, square = np.zeros_like(flat), np.zeros_like(flat)
     best, kept, at = np.full(len(flat), np.inf), flat.copy(), np.zeros(len(flat), int)
@@ -133,14 +134,14 @@ def train(
         square += np.float32(0.001) * (gradient - square)
         rate = schedule.learning_rate * np.sqrt(1 - 0.999**step) / (1 - 0.9**step)
         flat -= np.float32(rate) * mean / (np.sqrt(square) + np.float32(1e-8))
-        if step % schedule.check_every == 0:
+        if step % schedule.check_every == 0 or step == schedule.steps:  # few steps count, too
             for m, rows_of in enumerate(held):
-                if step - at[m] > schedule.patience:
+                if step - at[m] > patience:
                     continue
                 loss = watch(m, Stack(stack.sizes, flat[m : m + 1]).log_odds(rows_of[None])[0])
                 if loss < best[m]:
                     best[m], kept[m], at[m] = loss, flat[m], step
-            if (step - at >= schedule.patience).all():
+            if (step - at >= patience).all():
                 break
     flat[:] = kept
 
