@@ -379,6 +379,21 @@ def test_with_hardly_any_tests_scores_are_not_called_risks():
     assert np.isfinite(model.predict_proba(X)).all()
 
 
+@pytest.mark.parametrize("n_jobs", [None, -1])
+def test_all_cores_work_unless_told_otherwise(monkeypatch, n_jobs):
+    threads = []
+
+    class Counted(ensemble_parts.ThreadPoolExecutor):
+        def __init__(self, number):
+            threads.append(number)
+            super().__init__(number)
+
+    monkeypatch.setattr(ensemble_parts, "cpu_count", lambda: 3)
+    monkeypatch.setattr(ensemble_parts, "ThreadPoolExecutor", Counted)
+    make("ensemble", parts=("linear",), n_jobs=n_jobs, **SMALL).fit_problem(world(200)[0])
+    assert threads == [3]
+
+
 @pytest.mark.parametrize(("heavy", "called_risks"), [(1e6, False), (2.0, True)])
 def test_a_few_people_who_outweigh_all_others_are_few_tests(heavy, called_risks):
     problem, _ = world()
@@ -397,7 +412,18 @@ def test_the_rows_of_a_person_do_not_make_others_fewer():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"parts": ("boost", "trees")}, {"parts": ()}, {"n_folds": 1}, {"n_folds": 2.5}, {"steps": 0}],
+    [
+        {"parts": ("boost", "trees")},
+        {"parts": ()},
+        {"parts": None},
+        {"n_folds": 1},
+        {"n_folds": 2.5},
+        {"steps": 0},
+        {"n_jobs": 0},
+        {"n_jobs": -2},
+        {"n_jobs": 1.5},
+        {"n_jobs": "2"},
+    ],
 )
 def test_what_cannot_be_is_refused(wrong):
     with pytest.raises(dcem.InputError, match=next(iter(wrong))):

@@ -67,7 +67,7 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     recalibrate
         Whether scores are made risks of the population.
     n_jobs
-        Threads; None takes as many as there are cores. Results do not depend on it.
+        Threads; None or -1 takes as many as there are cores. Results do not depend on it.
 
     Attributes
     ----------
@@ -110,14 +110,20 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
         return bool(self.calibrated_)
 
     def _fit(self, data: Prepared, start: Start | None = None) -> None:
-        unknown = [part for part in self.parts if part not in PARTS]
-        if unknown or not self.parts or len(set(self.parts)) < len(self.parts):
+        named = isinstance(self.parts, (tuple, list)) and all(one in PARTS for one in self.parts)
+        if not named or not self.parts or len(set(self.parts)) < len(self.parts):
             raise InputError(
                 f"parts must be some of {', '.join(PARTS)}, each once; got {self.parts!r}."
             )
         for name, value, least in (("n_folds", self.n_folds, 2), ("steps", self.steps, 1)):
             if not isinstance(value, Integral) or value < least:
                 raise InputError(f"{name} must be a whole number from {least} on; got {value!r}.")
+        jobs = self.n_jobs
+        if jobs is not None and not (isinstance(jobs, Integral) and (jobs == -1 or jobs >= 1)):
+            raise InputError(
+                "n_jobs must be a whole number from 1 on, or None or -1 for as many as there are "
+                f"cores; got {jobs!r}."
+            )
         problem, seed = data.problem, data.seeds[0]
         fold = folds_of(problem, self.n_folds, seed)
         table, _ = data.tables(raw=True)
@@ -129,7 +135,7 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
             data.n_groups,
             seed=seed,
             steps=self.steps,
-            n_jobs=self.n_jobs,
+            n_jobs=None if jobs == -1 else jobs,
             start=start if start and start.networks else None,
             progress=data.progress,
             beside=lambda: data.support,
