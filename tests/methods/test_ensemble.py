@@ -383,13 +383,13 @@ def test_with_hardly_any_tests_scores_are_not_called_risks():
 def test_all_cores_work_unless_told_otherwise(monkeypatch, n_jobs):
     threads = []
 
-    class Counted(ensemble_parts.ThreadPoolExecutor):
+    class Counted(ensemble_parts.Threads):
         def __init__(self, number):
             threads.append(number)
             super().__init__(number)
 
     monkeypatch.setattr(ensemble_parts, "cpu_count", lambda: 3)
-    monkeypatch.setattr(ensemble_parts, "ThreadPoolExecutor", Counted)
+    monkeypatch.setattr(ensemble_parts, "Threads", Counted)
     make("ensemble", parts=("linear",), n_jobs=n_jobs, **SMALL).fit_problem(world(200)[0])
     assert threads == [3]
 

@@ -1,10 +1,13 @@
 """Parts of the ensemble: what they are does not depend on who fits them."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pytest
 
-from dcem.methods import ensemble_parts, make
+import dcem
+from dcem.methods import ensemble_parts, make, minibatches
 from dcem.table.labels import SelectiveLabels
 
 
@@ -33,3 +36,57 @@ def test_networks_one_by_one_are_those_of_a_stack_where_one_person_is_all_the_un
         monkeypatch.setattr(ensemble_parts, "_processes", lambda number: threads)
         np.testing.assert_array_equal(risks(), together)
     assert len(guesses) == 1  # over all rows, however many networks there are
+
+
+class Interrupted(Exception):
+    """Stands for Ctrl-C."""
+
+
+def small_table():
+    rng = np.random.default_rng(0)
+    y = (rng.random(200) < 0.4).astype(float)
+    y[::2] = np.nan
+    return SelectiveLabels.from_arrays(rng.normal(size=(200, 2)), y)
+
+
+def test_an_end_in_between_leaves_what_has_not_begun(monkeypatch):
+    begun, fitted = [], ensemble_parts._fitted
+
+    def slowly(*given):
+        begun.append(1)
+        time.sleep(0.2)
+        return fitted(*given)
+
+    def told(done, total):
+        raise Interrupted
+
+    monkeypatch.setattr(ensemble_parts, "_fitted", slowly)
+    model = make("ensemble", parts=("linear",), n_jobs=1, random_state=0)
+    with pytest.raises(Interrupted):
+        dcem.methods.fit_many(model, [small_table()], progress=told)
+    assert len(begun) <= 2  # of four models of who is tested: the first, and one under way
+
+
+def test_networks_in_training_stop_where_nobody_waits_for_them(monkeypatch):
+    steps, shuffled, fitted = [], minibatches.shuffled, ensemble_parts._fitted
+
+    def counted(*given):
+        for batch in shuffled(*given):
+            steps.append(1)
+            time.sleep(0.001)
+            yield batch
+
+    def failing(name, *given):
+        if name != "linear":
+            return fitted(name, *given)
+        while not steps:  # until networks are under way
+            time.sleep(0.01)
+        raise Interrupted
+
+    monkeypatch.setattr(minibatches, "shuffled", counted)
+    monkeypatch.setattr(ensemble_parts, "_fitted", failing)
+    parts = ("network", "linear")
+    model = make("ensemble", parts=parts, n_folds=2, n_jobs=4, steps=5000, random_state=0)
+    with pytest.raises(Interrupted):
+        model.fit_problem(small_table())
+    assert len(steps) < 2000

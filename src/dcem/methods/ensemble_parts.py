@@ -15,12 +15,12 @@ depend on how many there are.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from multiprocessing import current_process
 from threading import Lock
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import cpu_count
@@ -87,14 +87,22 @@ class Parts:
 
 
 class SharedProgress:
-    """Work that several threads do, told to whoever waits."""
+    """Work that several threads do, told to whoever waits; ended early where that fails."""
 
     def __init__(self, total: int, tell: Callable[[int, int], None] | None) -> None:
         self.total, self.tell = total, tell
-        self.done, self.lock = 0, Lock()
+        self.done, self.lock, self.ended = 0, Lock(), False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+        self.ended = kind is not None
 
     def add(self, work: int) -> None:
-        """So much more is done."""
+        """So much more is done; whoever still works when nobody waits any more stops here."""
+        if self.ended:
+            raise CancelledError
         with self.lock:
             self.done = min(self.done + work, self.total)
             if self.tell is not None:
@@ -196,7 +204,8 @@ def fit_parts(
             apart.submit(be_ready)  # they import while the models of testing are fitted
     with (
         threadpool_limits(1),
-        ThreadPoolExecutor(max(1, min(cores, 4 * len(numbers)))) as workers,
+        Threads(max(1, min(cores, 4 * len(numbers)))) as workers,
+        tally,  # its end is what the threads see first
     ):
         of_testing = [workers.submit(testing, k) for k in range(len(numbers))]
         pending: dict[str, list[Future[ScoredModel]]] = {}
@@ -245,6 +254,15 @@ def fit_parts(
         asked,
         {name: np.stack([one.asked for one in of_part]) for name, of_part in found.items()},
     )
+
+
+class Threads(ThreadPoolExecutor):
+    """Threads that leave what they have not begun, if their work fails or is interrupted."""
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> bool | None:
+        if kind is not None:
+            self.shutdown(wait=False, cancel_futures=True)
+        return super().__exit__(kind, *rest)
 
 
 @lru_cache
