@@ -57,7 +57,7 @@ def test_hidden_counts_stay_hidden(tmp_path) -> None:
     assert shown == json.loads(to_json(document))["groups"]
 
 
-@pytest.mark.parametrize("text", ["", "[1]", "{}", '{"findings": []}', "\udcff"])
+@pytest.mark.parametrize("text", ["", "[1]", "{}", '{"findings": []}', "\udcff", "[" * 100_000])
 def test_what_is_no_result_is_refused(tmp_path, text) -> None:
     path = tmp_path / "x.json"
     path.write_bytes(text.encode("utf-8", "surrogateescape"))

@@ -57,8 +57,9 @@ def test_a_comparison_of_the_file_with_other_roles_is_of_another_table(table, tm
         choice_for(table, place)
 
 
-def test_a_file_beside_the_table_that_cannot_be_read_is_passed_over(table, tmp_path):
-    (tmp_path / "comparison.json").write_text('{"half": ')
+@pytest.mark.parametrize("content", ['{"half": ', "[" * 100_000], ids=["half", "deep"])
+def test_a_file_beside_the_table_that_cannot_be_read_is_passed_over(table, tmp_path, content):
+    (tmp_path / "comparison.json").write_text(content)
     with pytest.warns(DataWarning, match="It is ignored"):
         assert choice_for(table, None, tmp_path).method == DEFAULT
     with pytest.raises(dcem.InputError, match="cannot be read"):

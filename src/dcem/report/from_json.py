@@ -82,7 +82,7 @@ def _of_this_version(path: Path) -> Iterator[None]:
 def _loaded(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path}: not a readable JSON file: {error}.") from None
 
 

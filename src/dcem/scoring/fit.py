@@ -164,5 +164,5 @@ def _saved_choice(place: Path, table: UserTable) -> Choice | None:
         saved = json.loads(place.read_text(encoding="utf-8"))
         roles = table.roles.in_words()
         return choose_from(saved, table.source.sha256, roles, record=not table.roles.no_record)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{place} cannot be read as a comparison: {error}.") from None
