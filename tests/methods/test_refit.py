@@ -115,6 +115,22 @@ def test_the_same_again_and_after_saving(tmp_path):
     assert np.abs(other.predict_proba(problem.X) - expected).max() > 0
 
 
+@pytest.mark.parametrize("value", [0, 1])
+def test_a_handful_of_new_results_does_not_say_how_common_the_outcome_is(value):
+    X, y, tested = people(N, 0)
+    short = make("ensemble", parts=("linear",), random_state=0, n_jobs=1)
+    first = short.fit_problem(problem_of(X, y, tested))
+    rarer, other = (np.flatnonzero(~tested & (y == one)) for one in (value, 1 - value))
+
+    def again(number):
+        new = np.isin(np.arange(N), [*rarer[:number], *other[:60]])
+        return first.refit(problem_of(X, y, tested | new, np.where(tested, 1.0, 0.05)))
+
+    with pytest.raises(InputError, match="Fit from scratch"):
+        again(9)
+    assert again(10).calibrated
+
+
 def test_what_it_cannot_start_from(loop):
     first, problem = loop
     X, y, tested = people(N, 0)

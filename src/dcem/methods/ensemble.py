@@ -22,6 +22,7 @@ from dcem.table.messages import InputError
 
 FLOOR = 0.05  # the smallest estimated probability of a test that a weight is made of
 RECENT, FEWEST_RECENT = 1 / 3, 50  # share of the tests, and positives and negatives among them
+FEWEST_OF_EACH = 10  # people with each result, who alone say how common the outcome is
 LEAST_SLOPE = 0.05  # of the recalibration: ranks are kept
 LEAST_OF_NETWORK = 0.3  # its share at least: tests cannot tell what it learnt from the untested
 
@@ -164,12 +165,16 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
         unseen = problem.testing_probability < 1
         new = problem.tested & unseen
         people = len(np.unique(problem.person[new]))
-        if people < FEWEST_PEOPLE or len(np.unique(problem.y_obs[new])) < 2:
+        of_each = [
+            len(np.unique(problem.person[new & (problem.y_obs == value)])) for value in (1, 0)
+        ]
+        if people < FEWEST_PEOPLE or min(of_each) < FEWEST_OF_EACH:
+            positive, negative = of_each
             raise InputError(
                 "To start from a model, there must be new tests (with a probability under 1) of at "
-                f"least {FEWEST_PEOPLE} people, positive and negative ones, to judge the result "
-                f"by. Here there are {people:,} people with {int(problem.y_obs[new].sum()):,} "
-                "positive tests. Fit from scratch."
+                f"least {FEWEST_PEOPLE} people, {FEWEST_OF_EACH} of them positive and "
+                f"{FEWEST_OF_EACH} negative, to judge the result by. Here there are {people:,} "
+                f"people, {positive:,} positive and {negative:,} negative. Fit from scratch."
             )
         networks = [model for model in earlier.models_ if isinstance(model, Perceptron)]
         self._fit(data, Start(networks, unseen))
