@@ -92,3 +92,13 @@ def test_the_loss_of_a_result_has_the_slope_of_bayes_rule():
     assert slope == pytest.approx(expit(z) - expit(z + told), abs=1e-8)
     sure = np.array([30.0, -30.0])
     assert losses(z[:2], None, sure) == pytest.approx(losses(z[:2], np.array([1.0, 0.0])), abs=1e-6)
+
+
+@pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize(("n", "spread"), [(30, 1.0), (500, 0.0)])  # few rows; a constant
+def test_trees_say_the_same_of_everybody_where_no_column_can_be_split(n, spread, quick):
+    rng = np.random.default_rng(0)
+    X, y = spread * rng.normal(size=(n, 2)), np.arange(n) % 3 == 0
+    sample = Sample(X, y.astype(float), np.ones(n), None, np.full((n, 2), 0.9))
+    fitted = make_learner("boost", 0, quick=quick).fit(sample, sample)
+    np.testing.assert_allclose(fitted.predict_logit(X), sample.base_rate)

@@ -103,11 +103,15 @@ class Boost(TreeLearner):
 
         X, y, weight, person, _ = sample
         settings = self._settings(smallest_leaf(person, len(y)))
-        evidence, base = sample.evidence, None
-        if evidence is not None:
-            base = sample.base_rate
-            settings |= {"objective": _behind_results(evidence, weight), "metric": "none"}
+        evidence = sample.evidence
+        base = None if evidence is None else sample.base_rate
         data = lightgbm.Dataset(X, y, weight=weight, init_score=_all(base, y), params=settings)
+        if evidence is not None:
+            # where no column can be split, LightGBM stops at an objective of others
+            if not any(map(data.construct().feature_num_bin, range(X.shape[1]))):
+                self._say(sample.base_rate)
+                return
+            settings |= {"objective": _behind_results(evidence, weight), "metric": "none"}
         self._grow(data, settings, held, base)
 
     def _settings(self, leaf: int) -> dict[str, Any]:
