@@ -9,6 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from dcem import methods
+from dcem.extras import MissingExtra
 from dcem.methods.registry import (
     ENTRIES,
     METHODS,
@@ -76,6 +77,23 @@ def test_a_name_that_never_was_is_an_attribute_error():
         methods.make("tested-onl")
     with pytest.raises(InputError, match="Did you mean 'hidden'"):
         methods.make("dcem", hiden=3)
+
+
+def test_a_learner_is_refused_in_the_same_words_without_torch(monkeypatch):
+    """Methods that are networks alone do not load there; the others still take learners."""
+    with pytest.raises(InputError) as with_torch:
+        methods.make("ensemble", learner="boost")
+    load = MethodEntry.load
+
+    def without_torch(entry):
+        if entry.class_name == "DragonNetClassifier":
+            raise MissingExtra("DragonNetClassifier needs torch, which is not installed")
+        return load(entry)
+
+    monkeypatch.setattr(MethodEntry, "load", without_torch)
+    with pytest.raises(InputError, match="has learners of its own and takes no other") as without:
+        methods.make("ensemble", learner="boost")
+    assert str(without.value) == str(with_torch.value)
 
 
 def test_every_published_choice_is_on_a_class():

@@ -337,7 +337,10 @@ def require_libraries(name: str) -> None:
 
 def takes_learners(name: str) -> bool:
     """Whether a method can be fitted with another learner than networks."""
-    return "learner" in METHODS[name].__dataclass_fields__
+    try:
+        return "learner" in METHODS[name].__dataclass_fields__
+    except MissingExtra:  # a class that does not load without torch is a network and nothing else
+        return False
 
 
 # -- the names of the version before --------------------------------------------------------------
