@@ -27,6 +27,11 @@ def test_the_tables_of_the_default_are_current() -> None:
     assert written == generator("default").page(), "run: python docs/make/default.py"
 
 
+def test_the_page_on_nhanes_is_current() -> None:
+    written = (DOCS / "nhanes.md").read_text(encoding="utf-8")
+    assert written == generator("nhanes").page(), "run: python docs/make/nhanes.py"
+
+
 def test_the_page_on_reliability_is_current() -> None:
     written = (DOCS / "reliability.md").read_text(encoding="utf-8")
     assert written == generator("reliability").page(), "run: python docs/make/reliability.py"

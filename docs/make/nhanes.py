@@ -38,7 +38,9 @@ they have diabetes. Half of them had been tested: 55 % of the insured and 32 % o
 
 Three cautions apply. The label of a tested person is the survey's measurement now, not the clinic's
 result then. Leaving out people with a diagnosis selects on past tests. And the survey is a sample
-with weights, strata and sampling units, which the intervals below respect.
+with weights, strata and sampling units. The intervals against the truth (±) and those of the odds
+ratios respect them. The intervals of an evaluation without truth are those of `dcem compare`, which
+takes people to be independent.
 
 `python experiments/nhanes.py run --data FILE` computes every number of this page (`show` prints
 them all), and `python docs/make/nhanes.py` writes the page.
