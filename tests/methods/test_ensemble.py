@@ -15,6 +15,7 @@ import dcem
 from dcem.methods import ensemble_parts, make
 from dcem.methods.em_networks import mstep_rows
 from dcem.methods.ensemble import (
+    FEWEST_FOR_SLOPE,
     LEAST_SLOPE,
     _errors_above_best,
     _intercept,
@@ -408,6 +409,21 @@ def test_the_rows_of_a_person_do_not_make_others_fewer():
     for weight in (None, np.full(400, 0.3)):
         fold = ensemble_parts.folds_of(replace(many, weight=weight), 4, 0)
         assert len(np.unique(fold)) == 4
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_few_tests_do_not_make_risks_more_extreme(seed):
+    """Two dozen tests are often separated by chance; the line of best fit is then too steep."""
+    problem, _ = world(60, seed, risk=lambda X: 1.5 * X[:, 0], chance=lambda X: -0.4 + X[:, 1])
+    fewest = np.bincount(problem.y_obs[problem.tested].astype(int)).min()
+    assert 4 <= fewest < FEWEST_FOR_SLOPE
+    model = make("ensemble", **SMALL).fit_problem(problem)
+    assert model.calibrated
+    assert model.calibration_["slope"] <= 1
+    again, _ = world(4000, seed=9, risk=lambda X: 1.5 * X[:, 0])
+    plain = make("ensemble", recalibrate=False, **SMALL).fit_problem(problem)
+    risk, score = (one.predict_proba(again.X)[:, 1] for one in (model, plain))
+    assert risk.std() < 1.1 * score.std()
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ FLOOR = 0.05  # the smallest estimated probability of a test that a weight is ma
 RECENT, FEWEST_RECENT = 1 / 3, 50  # share of the tests, and positives and negatives among them
 FEWEST_OF_EACH = 10  # people with each result, who alone say how common the outcome is
 LEAST_SLOPE = 0.05  # of the recalibration: ranks are kept
+FEWEST_FOR_SLOPE = 20  # people of either result: ten for each number of the line
 LEAST_OF_NETWORK = 0.3  # its share at least: tests cannot tell what it learnt from the untested
 
 
@@ -43,8 +44,9 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     weighted by 1/P(tested), so that they represent people who were unlikely to be tested, which is
     right but variable, and one with tests as they are (unless these were drawn by a known design).
     The slope is increased by how much more a single model varies than the mean of all, because
-    held-out tests can only judge single models. Where rows have a time, the latest third of the
-    tests decides the shift.
+    held-out tests can only judge single models; but it is not raised above 1 where fewer than 20
+    people were tested positive, or negative. Where rows have a time, the latest third of the tests
+    decides the shift.
 
     *Assumption.* Features and group explain who is tested; features explain the outcome; test
     results are the truth, or err at stated rates. The weights and the recalibration need overlap:
@@ -214,6 +216,10 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
                 float(np.average(shares @ z, weights=weight)),
                 _noise(each_model),
             )
+            # So few tests are separated by chance, and a line as steep would make risks of 0 and 1.
+            fewest = min(len(np.unique(people[problem.y_obs[seen] == result])) for result in (0, 1))
+            if fewest < FEWEST_FOR_SLOPE and line[1] > 1:
+                line = _intercept(shares @ z, y, weight / weight.sum()), 1.0
         if self.calibrated_ and problem.time is not None:
             now = _recent(problem, seen)
             share = weight[now] / weight[now].sum()
