@@ -729,3 +729,22 @@ def test_short_words_for_a_result_and_a_policyholder(draw) -> None:
     )
     roles = propose_roles(table).roles
     assert (roles["label"], roles["id"]) == ("troponin", "PolicyHolder")
+
+
+@pytest.mark.parametrize(
+    ("bad", "good", "said"),
+    [
+        ("defekt", "fehlerfrei", "rarer"),
+        ("positiv", "negativ", ""),
+        ("fail", "pass", "sounds like"),
+    ],
+)
+def test_the_reason_for_a_positive_value_is_what_it_was_chosen_by(draw, bad, good, said):
+    """The rarer of two results was said to sound like a positive one, next to a doubt about it."""
+    result = np.where(draw.random(N) < 0.2, bad, good)
+    frame = pd.DataFrame({"x": draw.normal(size=N), "result": result})
+    frame.loc[draw.random(N) < 0.5, "result"] = ""
+    why = reasons(propose_roles(frame)).get(("positive", bad), "")
+    assert said in why
+    assert bool(said) == bool(why)
+    assert ("sounds like" in why) == (said == "sounds like")

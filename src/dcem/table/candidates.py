@@ -204,6 +204,7 @@ class Candidate:
     looked: np.ndarray  # [n] whether it holds a result
     whys: list[str]
     doubts: list[str] = field(default_factory=list)
+    why_positive: str = ""
     tested: tuple[NamedColumn, ...] = ()
     waiting: tuple[str, ...] = ()  # a decision some of whose results are to come, and a doubt
 
@@ -265,11 +266,12 @@ def _as_label(column: NamedColumn, in_place: Sequence[str], *, given: bool) -> C
         score, whys = 2.0, ["The name suggests a result"]
     doubts: list[str] = []
     positive: tuple[str, ...] = ()
+    why_positive = ""
     said = values.yes_or_no(results)
     if said is None:
         bad = [v for v in results if BAD.search(v.casefold()) and not GOOD.search(v.casefold())]
         if 0 < len(bad) < len(results) <= FEW_VALUES:
-            positive = tuple(bad)
+            positive, why_positive = tuple(bad), "It sounds like a positive result."
             rest = [v for v in results if v not in bad]
             doubts.append(
                 f"{quoted(bad)} in {column.name!r} {'counts' if len(bad) == 1 else 'count'} as "
@@ -278,6 +280,7 @@ def _as_label(column: NamedColumn, in_place: Sequence[str], *, given: bool) -> C
         elif (score or in_place) and len(results) == 2:
             counts = dict(zip(column.text.values, column.text.counts(), strict=True))
             positive = (min(results, key=lambda v: counts[v]),)
+            why_positive = "It is the rarer of two results; which one means yes is unclear."
             doubts.append(
                 f"It is unclear which of {quoted(results)} in {column.name!r} means yes; "
                 f"{positive[0]!r} was chosen because it is rarer."
@@ -294,7 +297,7 @@ def _as_label(column: NamedColumn, in_place: Sequence[str], *, given: bool) -> C
         whys.append(f"no result in {percent(empty)} of the rows")
     if score:
         whys.append(f"values {quoted(results)}")
-    return Candidate(column, score, positive, untested, looked, whys, doubts)
+    return Candidate(column, score, positive, untested, looked, whys, doubts, why_positive)
 
 
 def _pair(candidate: Candidate, yes_no: Sequence[NamedColumn]) -> None:

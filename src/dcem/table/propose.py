@@ -273,7 +273,7 @@ def _propose_outcome(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> S
     for column in best.tested:
         yield Suggestion("tested", column.name, why_tested(best))
     for value in best.positive:
-        yield Suggestion("positive", value, "It sounds like a positive result.")
+        yield Suggestion("positive", value, best.why_positive)
     for value in best.untested:
         unknown = value.casefold() in UNDECIDED or values.MISSING_CODE.fullmatch(value)
         what = "the result is unknown" if unknown else "nobody tested"
