@@ -73,3 +73,7 @@ def test_a_method_whose_library_is_missing_is_named_and_not_taken(monkeypatch):
 def test_best_is_no_more_than_the_comparison_found():
     assert "may be as good" in choose(DEFAULT, ["dcem"], COMPARED).reason
     assert "clearly ranks best" in choose(DEFAULT, (), COMPARED).reason
+    everybody = choose(DEFAULT, (), COMPARED).reason
+    assert "among the tested" not in everybody
+    alone = choose(DEFAULT, (), COMPARED, everybody=False).reason
+    assert "clearly ranks best among the tested alone" in alone

@@ -59,7 +59,9 @@ def choose(
     if best == default:
         clearly = " clearly" if len(compared) > 1 and not level_with else ""
         care = ", though others may be as good" if level_with else ""
-        return Choice(default, f"it{clearly} ranks best in the comparison of this table{care}")
+        among = "" if everybody else " among the tested alone"  # of the others it says nothing
+        why = f"it{clearly} ranks best{among} in the comparison of this table{care}"
+        return Choice(default, why)
     if not everybody:
         why = "it is the default; the comparison of this table ranks methods among the tested alone"
         return Choice(default, why)
