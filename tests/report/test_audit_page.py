@@ -141,6 +141,26 @@ def test_many_groups_are_counted_in_the_answer(found) -> None:
     assert who_differs([more, more, less], 3) == "2 of 3 groups are tested more, north less,"
 
 
+def test_what_something_unrecorded_could_do_is_told_though_another_difference_is_larger(
+    found,
+) -> None:
+    """It is asked of the surest difference; the answer opens with the largest."""
+    asked = found.testing_sensitivity
+    sure = next(one for one in found.testing if one.group == asked.group)
+    larger = replace(sure, group="west", difference=Estimate(-0.5, -0.6, -0.4))
+    people = replace(next(c for c in found.counts if c.group == asked.group), group="west")
+    several = replace(found, testing=(*found.testing, larger), counts=(*found.counts, people))
+    verdict = opening(several).verdict
+    assert "difference for west is -50.0" in verdict.certainty
+    assert f"could explain that for {asked.group}, if it accounted for" in verdict.certainty
+    numbers = [one.label for one in key_numbers(several)]
+    assert any(f"explain the difference for {asked.group} away" in label for label in numbers)
+    alone = opening(found).verdict.certainty
+    assert "Something unrecorded could, if it accounted for" in alone
+    told = next(one for one in found.findings if one.key == "unmeasured-cause")
+    assert f"the difference for group {asked.group} away" in told.headline
+
+
 def test_beside_intervals_it_is_said_which_groups_are_clear_of_so_many(found) -> None:
     south = next(one for one in found.testing if one.group == "south & east")
     west = replace(south, group="west", p_value=0.2)

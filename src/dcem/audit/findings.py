@@ -165,7 +165,7 @@ def _testing(audit: Audit) -> Iterator[Finding]:
             "caution" if reached or at.with_interval < 0.01 else "note",
             "testing",
             f"It takes an unmeasured cause of strength {percent(at.value)} to explain the "
-            "difference away",
+            f"difference for group {found.group} away",
             f"It would have to explain {percent(at.value)} of what the features leave unexplained "
             f"about who is in group {found.group}, and as much about who is tested. At "
             f"{percent(at.with_interval)}, its interval would already include zero. {scale}",

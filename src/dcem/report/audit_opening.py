@@ -116,11 +116,12 @@ def _disparity(audit: Audit, clear: list[TestingRate]) -> doc.Verdict:
         f"Chance does not explain it: the difference{whose} is {points(gap.value)} percentage "
         f"points, 95 % interval {points(gap.low)} to {points(gap.high)}."
     )
-    if found := _about_unrecorded(audit, worst):
+    if found := _about_unrecorded(audit, clear):
+        which = "" if found.group == worst.group else f" explain that for {group(found.group)}"
         certainty += (
-            f" Something unrecorded could, if it accounted for {percent(found.breakdown.value)} of "
-            "what the features leave open about both group and testing; the strongest recorded "
-            f"column accounts for {percent(_strongest(found))}."
+            f" Something unrecorded could{which}, if it accounted for "
+            f"{percent(found.breakdown.value)} of what the features leave open about both group "
+            f"and testing; the strongest recorded column accounts for {percent(_strongest(found))}."
         )
     return doc.Verdict(
         min(severities, key=SEVERITIES.index, default="caution"),
@@ -145,10 +146,14 @@ def _who_seems_to_differ(audit: Audit) -> list[str]:
     return [capitalised(said, names)]
 
 
-def _about_unrecorded(audit: Audit, rate: TestingRate) -> TestingSensitivity | None:
-    """What something unrecorded could do to this group's difference, if that was asked."""
+def _about_unrecorded(audit: Audit, clear: list[TestingRate]) -> TestingSensitivity | None:
+    """What something unrecorded could do to one of the differences that are told, if that is known.
+
+    It is known for the surest of them, which need not be the largest: that of a large group.
+    """
     found = audit.testing_sensitivity
-    return found if found is not None and found.group == rate.group else None
+    told = {rate.group for rate in clear}
+    return found if found is not None and found.group in told else None
 
 
 def _strongest(found: TestingSensitivity) -> float:
@@ -311,12 +316,13 @@ def key_numbers(audit: Audit) -> tuple[doc.KeyNumber, ...]:
             label += f"; for everybody {_between(every.limits)}"
         label += f"; the record shows {percent(every.recorded.value)}"
         found.append(doc.KeyNumber(doc.estimate(best, "percent"), label))
-    if clear and (unrecorded := _about_unrecorded(audit, clear[0])):
+    if unrecorded := _about_unrecorded(audit, clear):
+        whose = f" for {group(unrecorded.group)}" if len(clear) > 1 else ""
         found.append(
             doc.KeyNumber(
                 doc.estimate(unrecorded.breakdown.value, "percent"),
-                "strength that something unrecorded would need to explain the difference away "
-                "(partial R²); the strongest recorded column has "
+                f"strength that something unrecorded would need to explain the difference{whose} "
+                "away (partial R²); the strongest recorded column has "
                 f"{percent(_strongest(unrecorded))}",
             )
         )
