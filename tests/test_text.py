@@ -145,3 +145,9 @@ def test_a_group_with_a_name_of_any_script_needs_no_word(name: str) -> None:
 )
 def test_groups_in_a_sentence(names: list[str], written: str) -> None:
     assert text.groups(names) == written
+
+
+def test_groups_behind_a_preposition() -> None:
+    """`In White, tests are positive less often` is not English, nor is `in <65`."""
+    assert f"in {text.named_groups(['White'])}" == "in group White"
+    assert f"in {text.named_groups(['<65', 'Unknown'])}" == "in groups <65 and Unknown"

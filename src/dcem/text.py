@@ -175,6 +175,14 @@ def groups(names: Sequence[str]) -> str:
     return listed([name if each else f"group {name}" for name in names])
 
 
+def named_groups(names: Sequence[str]) -> str:
+    """Groups behind a preposition: `group White`, `groups north and south`.
+
+    `in White` and `in 1` are not English, and which names are places nobody can tell.
+    """
+    return f"group{'s' * (len(names) > 1)} {listed(names)}"
+
+
 def listed(names: Sequence[str], most: int = 4) -> str:
     """A, B and C; of many, the first are named and the others counted; of none, `none`."""
     if not names:

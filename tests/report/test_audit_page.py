@@ -115,7 +115,7 @@ def test_too_little_is_known_of_groups_without_an_estimate_and_not_of_the_refere
     )
     said = limits(lacking)
     assert not any("south & east" in limit for limit in said)
-    assert "How common the outcome is in north: too little is known." in said
+    assert "How common the outcome is in group north: too little is known." in said
     assert "1 more group:" in picture(lacking).caption  # <tiny>, and not the reference
 
 

@@ -42,6 +42,10 @@ def test_longer_phrases_come_before_their_words() -> None:
     )
 
 
+def test_a_search_has_a_search_probability() -> None:
+    assert speak("policing")("At equal testing probability") == "At equal search probability"
+
+
 def test_articles_follow_their_word() -> None:
     say = speak("credit")
     assert say("A person, an untested person: a person's outcome.") == (

@@ -32,7 +32,7 @@ from dcem.audit.results import CLEAR_P, Audit, TestingRate
 from dcem.estimation.effects import MUCH, TIMES
 from dcem.estimation.findings import Finding, by_severity
 from dcem.estimation.results import COUNTED, EVERYBODY, EXTRAPOLATION, WITHHELD
-from dcem.text import capitalised, groups, listed, number, percent, ratio
+from dcem.text import capitalised, groups, listed, named_groups, number, percent, ratio
 
 FOUR_FIFTHS = 0.8  # a ratio of rates that counts as serious if the whole interval lies beyond
 COMPATIBLE = 0.05  # a difference that may still be there, and "fine" be said
@@ -109,7 +109,7 @@ def _extent(audit: Audit) -> Iterator[Finding]:
             "group-too-small",
             "caution",
             "groups",
-            f"Too little is known about {_group_names(list(small))}",
+            f"Too little is known about {named_groups(list(small))}",
             f"{each_group(small)}. This does not mean that these groups are treated alike.",
             tuple(small),
             reasons=small,
@@ -119,15 +119,11 @@ def _extent(audit: Audit) -> Iterator[Finding]:
             "group-withheld",
             "caution",
             "groups",
-            f"The numbers of {_group_names(hidden)} are withheld",
+            f"The numbers of {named_groups(hidden)} are withheld",
             "They would reveal a count under ten, possibly of untested people: nearly everybody "
             "may have been tested. This does not mean that groups are treated alike.",
             tuple(hidden),
         )
-
-
-def _group_names(names: Sequence[str]) -> str:
-    return f"{'groups' if len(names) > 1 else 'group'} {listed(names)}"
 
 
 def _testing(audit: Audit) -> Iterator[Finding]:
@@ -291,7 +287,7 @@ def _overlap(audit: Audit) -> Iterator[Finding]:
         if not o.complete and name != EVERYBODY
     }
     if bad and not every.reason:
-        headline = f"No estimate for everybody in {_group_names(list(bad))}"
+        headline = f"No estimate for everybody in {named_groups(list(bad))}"
         text = f"{each_group(bad)}."
         yield audit_finding(
             "overlap-groups", "caution", "overlap", headline, text, tuple(bad), reasons=bad

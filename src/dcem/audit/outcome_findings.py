@@ -338,7 +338,7 @@ def about_tests_needed(audit: Audit) -> Iterator[Finding]:
             "More tests would tell how common the outcome is, to within "
             f"{100 * precision:g} percentage points",
             "At random among the people of the group: "
-            f"{'; '.join(f'{n.more:,} more in {group(name)}' for name, n in short.items())}.",
+            f"{'; '.join(f'{n.more:,} more in group {name}' for name, n in short.items())}.",
             tuple(short),
             precision=precision,
             tests=short,

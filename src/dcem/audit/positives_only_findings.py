@@ -270,7 +270,7 @@ def _about_groups(audit: FoundAudit) -> Iterator[Finding]:
             (one.group,),
             values=values,
             headline=f"The outcome is {one.prevalence:ratio} times as common in "
-            f"{group(one.group)} as in {to}.",
+            f"group {one.group} as in group {audit.reference}.",
             text=f"Right if: {FOUND_ASSUMPTION}{other}",
             remedy="Wherever it is used, say what it assumes.",
         )
@@ -288,8 +288,9 @@ def _about_groups(audit: FoundAudit) -> Iterator[Finding]:
                 "relative",
                 (one.group,),
                 values={"logistic": one.prevalence, "flexible": other_way},
-                headline=f"How common the outcome is in {group(one.group)} depends on the model.",
-                text=f"By a logistic model: {one.prevalence:ratio} times as common as in {to}; by "
+                headline=f"How common the outcome is in group {one.group} depends on the model.",
+                text=f"By a logistic model: {one.prevalence:ratio} times as common as in "
+                f"group {audit.reference}; by "
                 f"flexible models, over the features that both groups have: {other_way:ratio}.",
                 remedy="Report both, and look for features whose effect is not linear.",
             )

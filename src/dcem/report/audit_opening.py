@@ -10,7 +10,7 @@ from dcem.estimation.results import EVERYBODY, WITHHELD, Overlap
 from dcem.metrics.estimate import Estimate
 from dcem.report import document as doc
 from dcem.report.style import group_key
-from dcem.text import capitalised, decimal, group, groups, listed, percent, points
+from dcem.text import capitalised, decimal, group, groups, listed, named_groups, percent, points
 
 MOST_ROWS = 10  # groups in the picture of the first screen
 # Key of a finding -> how often tests of a group are positive then, and which bar that tells of.
@@ -214,8 +214,8 @@ def _bar(audit: Audit, clear: list[TestingRate]) -> list[str]:
         names = [name for name in alike if name in named]
         if names:
             said.append(
-                f"In {groups(names)}, tests are positive {often} often than in others who were "
-                f"equally likely to be tested: both signs point to a {bar} bar for "
+                f"In {named_groups(names)}, tests are positive {often} often than in others who "
+                f"were equally likely to be tested: both signs point to a {bar} bar for "
                 f"{'this group' if len(names) == 1 else 'these groups'}."
             )
     return said
@@ -439,7 +439,7 @@ def limits(audit: Audit) -> tuple[str, ...]:
         and one.group not in lost
     ]
     if everybody is not None and _known_best(everybody).estimable and unknown:
-        found.append(f"How common the outcome is in {groups(unknown)}: too little is known.")
+        found.append(f"How common the outcome is in {named_groups(unknown)}: too little is known.")
     every = audit.overlap.get(EVERYBODY)
     if every is not None and not every.complete:
         found.append(

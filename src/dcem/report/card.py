@@ -31,7 +31,7 @@ from dcem.report.fitted import (
 from dcem.report.shared import listed_findings, of_a_draw, rows_used, sections, with_worst
 from dcem.scoring.model import TableModel
 from dcem.table.roles import Roles
-from dcem.text import capitalised, group, number, of_100, percent
+from dcem.text import capitalised, number, of_100, percent
 
 ACCEPTABLE = 0.7  # an AUC from which on ranking is called acceptable (Hosmer and Lemeshow)
 FOUND = "true_positive_rate"
@@ -233,7 +233,7 @@ def _worst(judged: Judgement, target: Target) -> doc.KeyNumber:
         worst = min(known, key=lambda name: known[name].value)
         whole = len(known) == len(judged.group_auc)
         of = "of any group" if whole else "of the groups that can be judged"
-        return doc.KeyNumber(doc.estimate(known[worst]), f"AUC in {group(worst)}, the lowest {of}")
+        return doc.KeyNumber(doc.estimate(known[worst]), f"AUC in group {worst}, the lowest {of}")
     share, precision = next(iter(judged.precision_at_capacity.items()))
     of = f" of {target.whom}" if target.reach < 1 else ""
     what = f"of the {percent(share)}{of} with the highest scores have the outcome"

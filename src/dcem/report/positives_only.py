@@ -110,7 +110,8 @@ def _audit_opening(audit: FoundAudit) -> doc.Opening:
         if most.rate.estimable
         else "How often positives of each group are found is withheld: it would give small counts "
         "away.",
-        f"The outcome is {most.prevalence:ratio} times as common in {group(most.group)} as in {to}"
+        f"The outcome is {most.prevalence:ratio} times as common in group {most.group} as in "
+        f"group {audit.reference}"
         + (f"; found shares alone say {most.crude:ratio}." if most.crude.estimable else "."),
     ]
     severity = "serious" if clear or fails else "note"
@@ -124,7 +125,8 @@ def _audit_opening(audit: FoundAudit) -> doc.Opening:
             ),
             doc.KeyNumber(
                 doc.estimate(most.prevalence, "ratio"),
-                f"times as common the outcome is in {group(most.group)}, against {to}",
+                f"times as common the outcome is in group {most.group}, against group "
+                f"{audit.reference}",
             ),
         ),
         doc.Dots(

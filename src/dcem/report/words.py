@@ -121,6 +121,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "testing": "searching",
         "test": "search",
         "tests": "searches",
+        "testing probability": "search probability",
         "tests are positive": "searches find something",
         "send people to a test": "have people searched",
         "are positive more often": "find something more often",
