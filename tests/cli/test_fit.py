@@ -93,6 +93,9 @@ def test_fit_predict_next_tests(path):
     assert listed["drawn"].sum() == 40
     assert "no tests are drawn yet" not in result.output
     call = ("next-tests", folder / "model", path, "--budget=40", "-o", folder / "lent.csv")
+    assert "no ground for" not in result.output
+    searched = run(*call, "--words=policing")  # as the audit says of searches
+    assert "no ground for a search: search nobody for the sake of a number" in searched.output
     run(*call, "--words=credit")
     reasons = pd.read_csv(folder / "lent.csv")["reason"]
     assert listed["reason"].str.contains("tested").any()

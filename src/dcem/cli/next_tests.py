@@ -49,7 +49,7 @@ def next_tests(
     from rich.markup import escape
     from rich.table import Table
 
-    from dcem.report.words import speak
+    from dcem.report.words import BESIDE_A_LIST, speak
     from dcem.scoring import TableModel, next_tests
     from dcem.table.disclosure import WITHHELD
     from dcem.table.write import require_output, write_frame
@@ -72,8 +72,9 @@ def next_tests(
     if draw_seed is not None:
         people = people.assign(drawn=found.draw(draw_seed))
     write_frame(people, out)
-    for note in found.notes:
-        console.print("[yellow]note:[/yellow]", escape(say(note)), soft_wrap=True)
+    burden = BESIDE_A_LIST.get(words)
+    for note in [*[burden] * bool(burden), *map(say, found.notes)]:
+        console.print("[yellow]note:[/yellow]", escape(note), soft_wrap=True)
     chance = people["probability"]
     known = isinstance(found.untested, int)
     some = f"{found.untested:,}" if known else str(found.untested)

@@ -188,6 +188,11 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
 BY_THEMSELVES_NOTES: Mapping[str, frozenset[str]] = {
     "credit": frozenset({"higher-bar", "lower-bar"}),
 }
+# What a list of whom to test next must say where a test is a burden: an audit in the same words
+# advises against tests that serve an estimate.
+BESIDE_A_LIST: Mapping[str, str] = {
+    "policing": f"To be on this list is no ground for a search: {_NOBODY}.",
+}
 # No field's word is in them.
 SAYINGS = (
     "put to the test",
