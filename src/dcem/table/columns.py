@@ -229,7 +229,8 @@ def _number_in_text(text: values.Coded, counts: np.ndarray) -> tuple[np.ndarray,
         limit = f"{text.values[in_limits.index(True)]!r} is read as its limit"
     marks = (values.THOUSANDS.match, values.SPACED.match, values.UNIT.search)
     if first := next((v for v in text.values if any(mark(v) for mark in marks)), None):
-        grouped = f"{first!r} is read as {values.spell(values.limits_parsed([first])[0])}"
+        shown = re.sub(r"\s", " ", first)  # as \u202f, a narrow space would be told by its code
+        grouped = f"{shown!r} is read as {values.spell(values.limits_parsed([first])[0])}"
     return numbers, _notes(_lost(bad), limit, grouped)
 
 
