@@ -166,6 +166,11 @@ def test_without_overlap_nothing_is_said_of_everybody() -> None:
     document = compare_document(comparison)
     assert document.opening.verdict.severity == "serious"
     assert not document.opening.verdict.answer.startswith("Use")
+    said = document.opening.limits
+    assert any("these numbers are of the tested" in one for one in said)
+    assert not any("features explain" in one for one in said)  # labels of the tested are known
+    everybody = compare_document(made_up_comparison(n_methods=2)).opening.limits
+    assert any("features explain" in one for one in everybody)
     text = to_html(document)
     reason = comparison.overlap.reason.rstrip(".")
     assert f"cannot be estimated from the tests: {reason}" in plain(text)

@@ -303,8 +303,11 @@ def not_of_everybody(target: Target) -> tuple[str, ...]:
 
 def limits(comparison: TableComparison) -> tuple[str, ...]:
     """What a hasty reader might take from it, and must not."""
-    found = [one for target in shown_targets(comparison)[:1] for one in not_of_everybody(target)]
-    if not any(target.key == "truth" for target in comparison.targets):
+    shown = shown_targets(comparison)[:1]
+    found = [one for target in shown for one in not_of_everybody(target)]
+    if [target.key for target in shown] == ["tested"] and not comparison.known_rates:
+        found.append("Anything about people who were not tested: these numbers are of the tested.")
+    elif not any(target.key == "truth" for target in comparison.targets):
         rests = "the recorded features explain who was tested"
         if comparison.known_rates:
             rests = "the stated prevalence is right, and untested people differ by one factor"
