@@ -154,11 +154,11 @@ def test_what_something_unrecorded_could_do_is_told_though_another_difference_is
     assert "difference for west is -50.0" in verdict.certainty
     assert f"could explain that for {asked.group}, if it accounted for" in verdict.certainty
     numbers = [one.label for one in key_numbers(several)]
-    assert any(f"explain the difference for {asked.group} away" in label for label in numbers)
+    assert any(f"explain away the difference for {asked.group}" in label for label in numbers)
     alone = opening(found).verdict.certainty
     assert "Something unrecorded could, if it accounted for" in alone
     told = next(one for one in found.findings if one.key == "unmeasured-cause")
-    assert f"the difference for group {asked.group} away" in told.headline
+    assert f"explain away the difference for group {asked.group}" in told.headline
 
 
 def test_beside_intervals_it_is_said_which_groups_are_clear_of_so_many(found) -> None:

@@ -160,8 +160,8 @@ def _testing(audit: Audit) -> Iterator[Finding]:
             "unmeasured-cause",
             "caution" if reached or at.with_interval < 0.01 else "note",
             "testing",
-            f"It takes an unmeasured cause of strength {percent(at.value)} to explain the "
-            f"difference for group {found.group} away",
+            f"It takes an unmeasured cause of strength {percent(at.value)} to explain "
+            f"away the difference for group {found.group}",
             f"It would have to explain {percent(at.value)} of what the features leave unexplained "
             f"about who is in group {found.group}, and as much about who is tested. At "
             f"{percent(at.with_interval)}, its interval would already include zero. {scale}",

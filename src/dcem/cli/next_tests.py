@@ -72,7 +72,7 @@ def next_tests(
     if draw_seed is not None:
         people = people.assign(drawn=found.draw(draw_seed))
     write_frame(people, out)
-    burden = BESIDE_A_LIST.get(words)
+    burden = BESIDE_A_LIST.get(words, "")
     for note in [*[burden] * bool(burden), *map(say, found.notes)]:
         console.print("[yellow]note:[/yellow]", escape(note), soft_wrap=True)
     chance = people["probability"]

@@ -321,8 +321,8 @@ def key_numbers(audit: Audit) -> tuple[doc.KeyNumber, ...]:
         found.append(
             doc.KeyNumber(
                 doc.estimate(unrecorded.breakdown.value, "percent"),
-                f"strength that something unrecorded would need to explain the difference{whose} "
-                "away (partial R²); the strongest recorded column has "
+                f"strength that something unrecorded would need to explain away the "
+                f"difference{whose} (partial R²); the strongest recorded column has "
                 f"{percent(_strongest(unrecorded))}",
             )
         )
