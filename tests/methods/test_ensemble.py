@@ -23,6 +23,7 @@ from dcem.methods.ensemble import (
     _recalibration,
     _recent,
     _shares,
+    _shrunk,
     _stretched,
 )
 from dcem.methods.minibatches import _half_tested, first_guess, loss_of_tested, mstep_slope
@@ -216,6 +217,18 @@ def by_hand(z, y, weight):
     return minimize(loss, [0.0, 1.0], tol=1e-12).x
 
 
+def flatter(z, y, weight, numbers):
+    """The line by hand, its slope less by what the fit to these tests is too good (chi²)."""
+    share = weight / weight.sum()
+    intercept, slope = by_hand(z, y, weight)
+    at, rate = intercept + slope * z, share @ y
+    flat = -rate * np.log(rate) - (1 - rate) * np.log(1 - rate)
+    chi2 = 2 / (share @ share) * (flat - share @ (np.logaddexp(0, at) - y * at))
+    less = slope * numbers / chi2
+    assert 0.01 < numbers / chi2 < 0.2
+    return intercept + less * (share @ z), slope - less
+
+
 @pytest.mark.parametrize("designed", [False, True])
 def test_shares_losses_and_the_line_by_hand(designed):
     rng = np.random.default_rng(0)
@@ -253,7 +266,8 @@ def test_shares_losses_and_the_line_by_hand(designed):
     assert list(made.weights_.values()) == pytest.approx(shares, rel=1e-3)
 
     mean = shares[0] * z["boost"][tested] + shares[1] * z["linear"][tested]
-    intercept, slope = np.mean([by_hand(mean, y, one) for one in counted], axis=0)
+    numbers = 1 / sum(shares**2)
+    intercept, slope = np.mean([flatter(mean, y, one, numbers) for one in counted], axis=0)
     each = shares[0] * asked["boost"] + shares[1] * asked["linear"]
     times = each.var(axis=1).mean() / each.mean(axis=0).var()
     assert times > 1.1
@@ -263,6 +277,33 @@ def test_shares_losses_and_the_line_by_hand(designed):
         intercept + slope * center - slope * times * center, abs=2e-3
     )
     assert made.calibration_["weighted"]
+
+
+def test_risks_hardly_vary_where_tests_cannot_tell_people_apart():
+    """The slope of a useless score is what chance left of it: mostly none."""
+    slopes = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        z, y = rng.normal(size=300), (rng.random(300) < 0.3).astype(float)
+        plain = _recalibration(z, y, np.ones(300))
+        line = _shrunk(z, y, np.ones(300), np.arange(300), 3.0, None)
+        assert LEAST_SLOPE <= line[1] <= plain[1]
+        assert expit(line[0] + line[1] * z).mean() == pytest.approx(y.mean(), abs=0.003)
+        slopes.append(line[1])
+    assert np.median(slopes) == LEAST_SLOPE
+
+
+def test_rows_of_a_person_say_less_of_the_slope_than_as_many_people():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=100)
+    y = (rng.random(100) < expit(0.5 * z)).astype(float)
+    thrice = [np.tile(one, 3) for one in (z, y, np.ones(100))]
+    people = _shrunk(*thrice, np.arange(300), 2.0, None)
+    persons = _shrunk(*thrice, np.tile(np.arange(100), 3), 2.0, None)
+    assert persons[1] < people[1] < _recalibration(*thrice)[1]
+    assert persons[1] == pytest.approx(
+        _shrunk(z, y, np.ones(100), np.arange(100), 2.0, None)[1], abs=0.01
+    )
 
 
 def test_models_that_contradict_each_other_are_not_stretched_without_end():

@@ -43,7 +43,8 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     The weights, and this recalibration line, are each the mean of two estimates: one with tests
     weighted by 1/P(tested), so that they represent people who were unlikely to be tested, which is
     right but variable, and one with tests as they are (unless these were drawn by a known design).
-    The slope is increased by how much more a single model varies than the mean of all, because
+    The slope is reduced where held-out tests hardly tell people apart, because it was fitted to the
+    same tests, and increased by how much more a single model varies than the mean of all, because
     held-out tests can only judge single models; but it is not raised above 1 where fewer than 20
     people were tested positive, or negative. Where rows have a time, the latest third of the tests
     decides the shift.
@@ -89,7 +90,9 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     References
     ----------
     D. H. Wolpert, "Stacked generalization", Neural Networks 1992 (weights from held-out rows);
-    J. Platt, "Probabilistic outputs for support vector machines", 1999 (the recalibration); of the
+    J. Platt, "Probabilistic outputs for support vector machines", 1999 (the recalibration);
+    J. C. van Houwelingen and S. le Cessie, "Predictive value of statistical models", Statistics in
+    Medicine 1990 (its reduced slope); of the
     networks: T. Chang and J. Wiens, ICML 2024, as for `dcem`; of the smooth part: C. E. Rasmussen
     and C. K. I. Williams, "Gaussian Processes for Machine Learning", 2006. Figures:
     docs/default.md.
@@ -206,7 +209,10 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
             shares = np.mean([_shares(each, least) for each in above], axis=0)
         line = (0.0, 1.0)
         if self.calibrated_:
-            lines = [_recalibration(shares @ z, y, each, of_results) for each in counted]
+            fitted_numbers = 1 / float(shares @ shares)  # the slope, and weights that count
+            lines = [
+                _shrunk(shares @ z, y, each, people, fitted_numbers, of_results) for each in counted
+            ]
             each_model = sum(
                 share * fitted.by_model[part]
                 for share, part in zip(shares, self.parts, strict=True)
@@ -323,6 +329,30 @@ def _recalibration(
     return float(line[0]), float(line[1])
 
 
+def _shrunk(
+    z: np.ndarray,
+    y: np.ndarray,
+    weight: np.ndarray,
+    person: np.ndarray,
+    numbers: float,
+    evidence: np.ndarray | None,
+) -> tuple[float, float]:
+    """The recalibration line, its slope times (chi² - numbers) / chi².
+
+    The slope, and the weights behind z, were fitted to the very tests that judge them, so the line
+    is too steep for other people: much where the score hardly tells tests apart (van Houwelingen
+    and le Cessie 1990). chi² compares it with the same risk for everybody.
+    """
+    line, share = _recalibration(z, y, weight, evidence), weight / weight.sum()
+    flat = _recalibration(np.zeros_like(z), y, weight, evidence)[0]
+    losses = [
+        result_losses(at, y, evidence) for at in (np.full_like(z, flat), line[0] + line[1] * z)
+    ]
+    chi2 = 2 * kish(np.bincount(person, weight)) * float(share @ (losses[0] - losses[1]))
+    times = max(chi2 - numbers, 0.0) / chi2 if chi2 > 0 else 0.0
+    return _stretched(np.array(line), float(share @ z), times)
+
+
 def _noise(z: np.ndarray) -> float:
     """How many times as much the log-odds of one model vary as their mean `[models, rows]`.
 
@@ -334,8 +364,8 @@ def _noise(z: np.ndarray) -> float:
 
 
 def _stretched(line: np.ndarray, center: float, times: float) -> tuple[float, float]:
-    """A line through the same point above `center`, so many times as steep."""
-    slope = times * float(line[1])
+    """A line through the same point above `center`, so many times as steep; ranks are kept."""
+    slope = max(times * float(line[1]), LEAST_SLOPE)
     return float(line[0]) + (float(line[1]) - slope) * center, slope
 
 
