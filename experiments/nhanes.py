@@ -1,13 +1,16 @@
 """A real decision to test, the truth of everybody: what each way of reading the table would say.
 
-    python experiments/nhanes.py run --data nhanes.csv.gz [--workers 2]
+    python experiments/nhanes.py run --data nhanes.csv.gz [--workers 2] [--again METHOD]
     python experiments/nhanes.py show
     python docs/make/nhanes.py  # writes the numbers into docs/nhanes.md
 
 Every method is fitted to four fifths of the people of NHANES (`dcem.tasks.load_nhanes`) and scores
 the rest, five times, for both outcomes. It sees labels of the tested alone; the truth judges.
-Standard errors respect strata and sampling units of the survey; rows count alike here (`weighted`
-repeats it with survey weights).
+All intervals respect strata and sampling units of the survey; rows count alike here (`weighted`
+repeats it with survey weights). `--again` fits some methods anew and keeps the others as recorded.
+
+The audit is asked how often groups would be tested at equal features, and how common the outcome is
+in each; the truth stands beside it (`results/nhanes_audit.csv`).
 
 Last, `next-tests` is tried: of four fifths of the people 2,000 untested ones are tested, chosen in
 three ways, and the default is fitted anew and judged on the rest (`results/nhanes_next_tests.csv`).
@@ -25,7 +28,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from _record import CORES, command, record
+from _record import CORES, command, record, recorded
 
 OUTCOMES = ("diabetes", "prediabetes")
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -37,12 +40,13 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "y-obs, boost": ("y-obs", {"learner": "boost"}),
     "truth of everybody, boost": ("y-model", {"learner": "boost"}),
 }
-NETWORKS = {
-    "dcem": ("dcem", {"n_members": 5}),
-    "tested-only": ("tested-only", {"n_members": 5}),
-    "y-obs": ("y-obs", {"n_members": 5}),
-}
+NETWORKS = (  # of the paper, all in one run of a GPU; five members each
+    "dcem", "tested-only", "y-obs", "ipw", "dr-learner", "dragonnet", "imputation-only",
+    "no-causal-regularization", "sar-em", "tested-only-plus-group", "peer-loss",
+    "group-peer-loss", "truncated-lq", "gjs", "self", "dividemix",
+)  # fmt: skip
 FOLDS = 5
+Z = 1.96  # standard errors on either side of 95 %
 BUDGET = 2_000  # of further tests
 DRAWS = 500  # of who is tested, behind the spread of an estimate
 
@@ -76,12 +80,14 @@ def networks(data: str, outcome: str, weighted: bool, label: str) -> np.ndarray:
     from dcem.methods import fit_many, make
 
     problem, _, fold, _ = problem_of(data, outcome, weighted)
-    name, params = NETWORKS[label]
+    names = np.array(problem.group_names)[problem.group]
     parts = [problem.subset(fold != k) for k in range(FOLDS)]
-    fitted = fit_many(make(name, random_state=0, **params), parts)
+    fitted = fit_many(make(label, random_state=0, n_members=5), parts)
     score = np.empty(len(problem))
     for k, one in enumerate(fitted):
-        score[fold == k] = one.predict_proba(problem.X[fold == k])[:, 1]
+        rows = fold == k
+        given = {"sensitive_features": names[rows]} if one.needs_group else {}
+        score[rows] = one.predict_proba(problem.X[rows], **given)[:, 1]
     return score
 
 
@@ -115,6 +121,7 @@ def judged(job: tuple[str, str, bool, dict[str, np.ndarray]]) -> list[dict[str, 
     warnings.simplefilter("ignore")
     from dcem.estimation.evaluator import Evaluator
     from dcem.estimation.folds import percentiles
+    from dcem.estimation.influence import survey_error
     from dcem.metrics import calibration_error
 
     data, outcome, weighted, scores = job
@@ -130,11 +137,12 @@ def judged(job: tuple[str, str, bool, dict[str, np.ndarray]]) -> list[dict[str, 
             "auc": round(area, 4), "standard_error": round(error, 4),
         }  # fmt: skip
         for target in ("tested", "ipw", "dr"):
-            found = evaluator.auc(target, rank)
+            found = evaluator.auc_of(target, rank)
+            half = Z * survey_error(found.influence, *design)
             row |= {
                 f"auc_{target}": round(found.value, 4),
-                f"low_{target}": round(found.low, 4),
-                f"high_{target}": round(found.high, 4),
+                f"low_{target}": round(found.value - half, 4),
+                f"high_{target}": round(found.value + half, 4),
             }
         error = float(calibration_error(truth, score, weight=weight))
         row |= {
@@ -170,8 +178,37 @@ def odds_ratio(data: str, outcome: str) -> dict[str, Any]:
     row = np.linalg.solve(hessian, design_matrix.T)[1]  # influence of a row on the coefficient
     error = survey_error(row * (truth - p), *design)
     value = float(model.coef_[0, 0])
-    low, high = (float(np.exp(value + side * 1.96 * error)) for side in (-1, 1))
+    low, high = (float(np.exp(value + side * Z * error)) for side in (-1, 1))
     return {"value": round(float(np.exp(value)), 3), "low": round(low, 3), "high": round(high, 3)}
+
+
+def audited(data: str, outcome: str) -> list[dict[str, Any]]:
+    """What the audit says of each group without the truth, and what is true."""
+    warnings.simplefilter("ignore")
+    from dcem import audit_labels
+
+    problem, truth, _, _ = problem_of(data, outcome, weighted=False)
+    audit = audit_labels(problem)
+    testing = {rate.group: rate for rate in audit.testing}
+    rows = []
+    for one in audit.prevalence:
+        mine = problem.parts()[one.group]
+        row = {
+            "outcome": outcome, "group": one.group, "people": int(mine.sum()),
+            "tested": round(float(problem.tested[mine].mean()), 4),
+            "truth": round(float(truth[mine].mean()), 4),
+        }  # fmt: skip
+        estimates = {"recorded": one.recorded, "tested_only": one.tested_only}
+        estimates["doubly_robust"] = one.doubly_robust
+        row |= {"least": one.limits[0], "most": one.limits[1]}  # nothing assumed out of reach
+        if one.group in testing:
+            estimates["difference"] = testing[one.group].difference
+        for name, found in estimates.items():
+            row |= {name: found.value, f"low_{name}": found.low, f"high_{name}": found.high}
+        rows.append(row)
+    print(f"audit of {outcome}:", *(f"[{one.severity}] {one.headline}" for one in audit.findings),
+          sep="\n  ")  # fmt: skip
+    return rows
 
 
 def next_tests_tried(job: tuple[str, str, int]) -> list[dict[str, Any]]:
@@ -220,23 +257,25 @@ def next_tests_tried(job: tuple[str, str, int]) -> list[dict[str, Any]]:
     return rows
 
 
-def run(data: Path, out: Path, workers: int, again: str) -> None:
-    begun, rows = time.time(), []
-    labels = [again] if again else list(METHODS)
-    if again:
-        before = pd.read_csv(out / "nhanes.csv")
-        rows = before[before["method"] != again].to_dict("records")
+def run(data: Path, out: Path, workers: int, again: list[str]) -> None:
+    begun = time.time()
+    labels = [label for label in METHODS if not again or label in again]
+    of_networks = [label for label in NETWORKS if not again or label in again]
+    rows = [row for row in recorded("nhanes", out) if again and row["method"] not in again]
     cases = [(outcome, weighted) for weighted in (False, True) for outcome in OUTCOMES]
     jobs = [
         (str(data), *case, label, k) for case in cases for label in labels for k in range(FOLDS)
     ]
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
         waiting = pool.imap_unordered(score_fold, jobs)
+        audits = [pool.apply_async(audited, (str(data), outcome)) for outcome in OUTCOMES]
+        tried = [(str(data), outcome, k) for outcome in OUTCOMES for k in range(FOLDS)]
+        trying = pool.imap_unordered(next_tests_tried, tried)
         scores: dict[tuple[str, bool], dict[str, np.ndarray]] = {case: {} for case in cases}
-        for case in cases[:2]:
-            for label in () if again else NETWORKS:
+        for label in of_networks:
+            for case in cases[:2]:
                 scores[case][label] = networks(str(data), *case, label)
-        print(f"networks: {time.time() - begun:.0f} s", flush=True)
+            print(f"{label}: {time.time() - begun:.0f} s", flush=True)
         fold = problem_of(str(data), "diabetes", False)[2]
         for (_, outcome, weighted, label, k), score in waiting:
             whole = scores[outcome, weighted].setdefault(label, np.empty(len(fold)))
@@ -244,18 +283,20 @@ def run(data: Path, out: Path, workers: int, again: str) -> None:
         print(f"fits: {time.time() - begun:.0f} s", flush=True)
         for found in pool.map(judged, [(str(data), *case, scores[case]) for case in cases]):
             rows += found
-        tried = [(str(data), outcome, k) for outcome in OUTCOMES for k in range(FOLDS)]
-        further = [row for found in pool.map(next_tests_tried, tried) for row in found]
+        record("nhanes_audit", [row for one in audits for row in one.get()], out,
+               time.time() - begun)  # fmt: skip
+        further = [row for found in trying for row in found]
     record("nhanes_next_tests", further, out, time.time() - begun)
     ratios = {outcome: odds_ratio(str(data), outcome) for outcome in OUTCOMES}
     record("nhanes", rows, out, time.time() - begun, odds_ratio_untested_to_tested=ratios)
 
 
 def show(out: Path) -> None:
-    print(pd.read_csv(out / "nhanes.csv").to_string(index=False))
+    for name in ("nhanes", "nhanes_audit"):
+        print(pd.read_csv(out / f"{name}.csv").round(4).to_string(index=False))
     tried = pd.read_csv(out / "nhanes_next_tests.csv")
     print(tried.groupby(["outcome", "way"]).mean().drop(columns="fold").round(4).to_string())
 
 
 if __name__ == "__main__":
-    command(__doc__, run, show, data=Path("nhanes.csv.gz"), workers=CORES, again="")
+    command(__doc__, run, show, data=Path("nhanes.csv.gz"), workers=CORES, again=[])
