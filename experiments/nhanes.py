@@ -1,6 +1,6 @@
 """A real decision to test, the truth of everybody: what each way of reading the table would say.
 
-    python experiments/nhanes.py run --data nhanes.csv.gz [--workers 2] [--minutes 120] [--again METHOD]
+    python experiments/nhanes.py run --data nhanes.csv.gz [--workers 2] [--again METHOD]
     python experiments/nhanes.py show
     python docs/make/nhanes.py  # writes the numbers into docs/nhanes.md
 
@@ -47,7 +47,7 @@ NETWORKS = (  # of the paper, all in one run of a GPU; five members each
     "group-peer-loss", "truncated-lq", "gjs", "self", "dividemix",
 )  # fmt: skip
 FOLDS = 5
-Z = 1.96  # standard errors on either side of 95 %
+ERRORS = 1.96  # standard errors on either side of 95 %
 BUDGET = 2_000  # of further tests
 DRAWS = 500  # of who is tested, behind the spread of an estimate
 
@@ -139,7 +139,7 @@ def judged(job: tuple[str, str, bool, dict[str, np.ndarray]]) -> list[dict[str, 
         }  # fmt: skip
         for target in ("tested", "ipw", "dr"):
             found = evaluator.auc_of(target, rank)
-            half = Z * survey_error(found.influence, *design)
+            half = ERRORS * survey_error(found.influence, *design)
             row |= {
                 f"auc_{target}": round(found.value, 4),
                 f"low_{target}": round(found.value - half, 4),
@@ -179,7 +179,7 @@ def odds_ratio(data: str, outcome: str) -> dict[str, Any]:
     row = np.linalg.solve(hessian, design_matrix.T)[1]  # influence of a row on the coefficient
     error = survey_error(row * (truth - p), *design)
     value = float(model.coef_[0, 0])
-    low, high = (float(np.exp(value + side * Z * error)) for side in (-1, 1))
+    low, high = (float(np.exp(value + side * ERRORS * error)) for side in (-1, 1))
     return {"value": round(float(np.exp(value)), 3), "low": round(low, 3), "high": round(high, 3)}
 
 

@@ -24,7 +24,8 @@ FLOOR = 0.05  # the smallest estimated probability of a test that a weight is ma
 RECENT, FEWEST_RECENT = 1 / 3, 50  # share of the tests, and positives and negatives among them
 FEWEST_OF_EACH = 10  # people with each result, who alone say how common the outcome is
 LEAST_SLOPE = 0.05  # of the recalibration: ranks are kept
-FEWEST_FOR_SLOPE = 20  # people of either result: ten for each number of the line
+FEWEST_FOR_SLOPE = 20  # people of either result: ten for each number of the line; with fewer,
+STEEPEST = 1.5  # the slope is at most this
 LEAST_OF_NETWORK = 0.3  # its share at least: tests cannot tell what it learnt from the untested
 
 
@@ -45,8 +46,8 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
     right but variable, and one with tests as they are (unless these were drawn by a known design).
     The slope is reduced where held-out tests hardly tell people apart, because it was fitted to the
     same tests, and increased by how much more a single model varies than the mean of all, because
-    held-out tests can only judge single models; but it is not raised above 1 where fewer than 20
-    people were tested positive, or negative. Where rows have a time, the latest third of the tests
+    held-out tests can only judge single models. It is at most 1.5 where fewer than 20 people were
+    tested positive, or negative. Where rows have a time, the latest third of the tests
     decides the shift.
 
     *Assumption.* Features and group explain who is tested; features explain the outcome; test
@@ -209,10 +210,8 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
             shares = np.mean([_shares(each, least) for each in above], axis=0)
         line = (0.0, 1.0)
         if self.calibrated_:
-            fitted_numbers = 1 / float(shares @ shares)  # the slope, and weights that count
-            lines = [
-                _shrunk(shares @ z, y, each, people, fitted_numbers, of_results) for each in counted
-            ]
+            lines = [_recalibration(shares @ z, y, each, of_results) for each in counted]
+            numbers = 1 / float(shares @ shares)  # that were fitted: the slope, weights that count
             each_model = sum(
                 share * fitted.by_model[part]
                 for share, part in zip(shares, self.parts, strict=True)
@@ -220,12 +219,14 @@ class SelectiveEnsembleClassifier(SelectiveClassifier):
             line = _stretched(
                 np.mean(lines, axis=0),
                 float(np.average(shares @ z, weights=weight)),
-                _noise(each_model),
+                _noise(each_model)
+                * _shrinkage(shares @ z, lines[0], y, counted[0], people, numbers, of_results),
             )
             # So few tests are separated by chance, and a line as steep would make risks of 0 and 1.
             fewest = min(len(np.unique(people[problem.y_obs[seen] == result])) for result in (0, 1))
-            if fewest < FEWEST_FOR_SLOPE and line[1] > 1:
-                line = _intercept(shares @ z, y, weight / weight.sum()), 1.0
+            if fewest < FEWEST_FOR_SLOPE and line[1] > STEEPEST:
+                share = weight / weight.sum()
+                line = _intercept(STEEPEST * (shares @ z), y, share), STEEPEST
         if self.calibrated_ and problem.time is not None:
             now = _recent(problem, seen)
             share = weight[now] / weight[now].sum()
@@ -329,28 +330,26 @@ def _recalibration(
     return float(line[0]), float(line[1])
 
 
-def _shrunk(
+def _shrinkage(
     z: np.ndarray,
+    line: tuple[float, float],
     y: np.ndarray,
     weight: np.ndarray,
     person: np.ndarray,
     numbers: float,
-    evidence: np.ndarray | None,
-) -> tuple[float, float]:
-    """The recalibration line, its slope times (chi² - numbers) / chi².
+    evidence: np.ndarray | None = None,
+) -> float:
+    """What is left of a slope for other people: (chi² - numbers) / chi², or nothing.
 
-    The slope, and the weights behind z, were fitted to the very tests that judge them, so the line
-    is too steep for other people: much where the score hardly tells tests apart (van Houwelingen
-    and le Cessie 1990). chi² compares it with the same risk for everybody.
+    The slope, and the weights behind z, were fitted to the very tests that judge them. chi² says
+    how much better the line predicts these than the same risk for everybody (van Houwelingen and
+    le Cessie 1990): where tests hardly tell people apart, chance made most of the slope.
     """
-    line, share = _recalibration(z, y, weight, evidence), weight / weight.sum()
     flat = _recalibration(np.zeros_like(z), y, weight, evidence)[0]
-    losses = [
-        result_losses(at, y, evidence) for at in (np.full_like(z, flat), line[0] + line[1] * z)
-    ]
-    chi2 = 2 * kish(np.bincount(person, weight)) * float(share @ (losses[0] - losses[1]))
-    times = max(chi2 - numbers, 0.0) / chi2 if chi2 > 0 else 0.0
-    return _stretched(np.array(line), float(share @ z), times)
+    gain = result_losses(np.full_like(z, flat), y, evidence)
+    gain = gain - result_losses(line[0] + line[1] * z, y, evidence)
+    chi2 = 2 * kish(np.bincount(person, weight)) * float(np.average(gain, weights=weight))
+    return max(chi2 - numbers, 0.0) / chi2 if chi2 > 0 else 0.0
 
 
 def _noise(z: np.ndarray) -> float:
