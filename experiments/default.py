@@ -372,6 +372,7 @@ def show_record(found: pd.DataFrame) -> None:
         print(f"\n{which}")
         means = pd.concat([table, gap], axis=1)[rows].groupby("method", sort=False).mean()
         print(means.round(4).to_string())
+    print(f"\nseconds of a fit of the ensemble, median: {found['seconds'].median():.1f}")
     print("\nthe ensemble minus the best single method, and minus the better of dcem and its twin")
     compared = {"best single": table["median"].unstack("method")}
     for question, (metric, how) in QUESTIONS.items():

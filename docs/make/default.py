@@ -77,7 +77,9 @@ def ablation(*records: pd.DataFrame) -> str:
 
 def page() -> str:
     """The page, its tables made anew."""
-    records = [pd.read_csv(ROOT / "results" / f"default{end}.csv") for end in ("", "_packages", "_fresh")]
+    records = [
+        pd.read_csv(ROOT / "results" / f"default{end}.csv") for end in ("", "_packages", "_fresh")
+    ]
     settings = ("0.5, 1, 2", "0.5, 0.5, 2", "0.25, 1, 3")
     order = [
         "credit default", "readmission", "long stay", "prediabetes", "diabetes", "digits",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from dcem.text import number
+from dcem.text import number, points
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "nhanes.md"
@@ -20,6 +20,11 @@ METHODS = {
     "y-obs, boost": "`y-obs`, boosted trees: the untested are negative",
     "truth of everybody, boost": "*boosted trees trained on the truth of everybody*",
 }
+NETWORKS = (
+    "ipw", "dr-learner", "dragonnet", "imputation-only", "no-causal-regularization", "sar-em",
+    "tested-only-plus-group", "peer-loss", "group-peer-loss", "truncated-lq", "gjs", "self",
+    "dividemix",
+)  # fmt: skip
 WAYS = {
     "none": "no further test",
     "next-tests": "`next-tests`",
@@ -38,9 +43,8 @@ they have diabetes. Half of them had been tested: 55 % of the insured and 32 % o
 
 Three cautions apply. The label of a tested person is the survey's measurement now, not the clinic's
 result then. Leaving out people with a diagnosis selects on past tests. And the survey is a sample
-with weights, strata and sampling units. The intervals against the truth (±) and those of the odds
-ratios respect them. The intervals of an evaluation without truth are those of `dcem compare`, which
-takes people to be independent.
+with weights, strata and sampling units. The intervals below respect strata and units, except those
+of the audit: like `dcem compare`, it takes people to be independent.
 
 `python experiments/nhanes.py run --data FILE` computes every number of this page (`show` prints
 them all), and `python docs/make/nhanes.py` writes the page.
@@ -71,6 +75,30 @@ everybody, without survey weights.
   ([rates that are known](known_rates.md)).
 
 With survey weights the default has AUCs of {weighted[diabetes]} and {weighted[prediabetes]}.
+
+The other methods of the paper, as networks, five members each:
+
+{networks}
+
+`tested-only-plus-group` is told the group when it predicts, the others are not. The methods from
+`peer-loss` on take the untested for negatives some of whose labels are wrong by chance.
+
+## What the audit says, and what is true
+
+`dcem audit` sees the labels of the tested alone. It says how much more or less often a group is
+tested than others with the same features, and estimates how common the outcome is.
+
+{audited[prediabetes]}
+
+{audited[diabetes]}
+
+- **Equal rates hide unequal testing.** White people are tested as often as everybody, but less
+  often than others with the same features.
+- **Neither the record nor the tested alone tell how common the outcome is.** The estimates of
+  groups do. Those over all groups, and the limits for diabetes, are slightly too high, because the
+  sick are tested more often than the table explains (see above).
+- **Limits instead of a number.** Where more than 2 % of the people were hardly ever tested, the
+  audit does not estimate, and its limits assume nothing about these people.
 
 ## Whom to test next, with the truth in hand
 
@@ -103,9 +131,15 @@ def page() -> str:
     weighted = found[found["weighted"]].set_index(["outcome", "method"])
     outcomes = ("diabetes", "prediabetes")
     shares = {one: plain.loc[one, "prevalence"].iloc[0] for one in outcomes}
-    heads = (f" {o} ({_percent(shares[o])} %): AUC | calibration error |" for o in outcomes)
+    heads = [f" {o} ({_percent(shares[o])} %): AUC | calibration error |" for o in outcomes]
     lines = ["| |" + "".join(heads), "|---|" + "---|---|" * len(outcomes)]
-    best = {o: plain.loc[o].drop("truth of everybody, boost")["auc"].max() for o in outcomes}
+    others = lines.copy()
+    for method in NETWORKS:
+        rows = [plain.loc[outcome, method] for outcome in outcomes]
+        cells = [number(row[key]) for row in rows for key in ("auc", "calibration_error")]
+        others.append(f"| `{method}` | " + " | ".join(cells) + " |")
+    shown = [method for method in METHODS if method != "truth of everybody, boost"]
+    best = {o: plain.loc[o].loc[shown, "auc"].max() for o in outcomes}
     for method, words in METHODS.items():
         cells = []
         for outcome in outcomes:
@@ -140,6 +174,8 @@ def page() -> str:
 
     return TEXT.format(
         methods="\n".join(lines),
+        networks="\n".join(others),
+        audited={o: "\n".join(_audited(o)) for o in outcomes},
         further="\n".join(further),
         prevalence={o: _percent(shares[o]) for o in outcomes},
         naive={o: _percent(plain.loc[o, "y-obs, boost"]["mean_risk"]) for o in outcomes},
@@ -161,6 +197,37 @@ def page() -> str:
         tests=int(tried["tests"].max()),
         folds=f"Means of {folds} folds" if folds > 1 else "One fold of five",
     )  # fmt: skip
+
+
+def _audited(outcome: str) -> list[str]:
+    """A row per group: how common the outcome is, four times; with prediabetes, testing too."""
+    found = pd.read_csv(ROOT / "results" / "nhanes_audit.csv")
+    found = found[found["outcome"] == outcome].set_index("group")
+    head = [outcome, "recorded", "of the tested", "estimated", "truth"]
+    testing = outcome == "prediabetes"
+    head += ["tested", "at equal features, points"] * testing
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    for name, row in found.iterrows():
+        cells = [str(name), *(f"{_percent(row[key])} %" for key in ("recorded", "tested_only"))]
+        cells += [_estimated(row), f"**{_percent(row['truth'])} %**"]
+        if testing:
+            cells += [f"{_percent(row['tested'])} %", _gap(row)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def _gap(row: pd.Series) -> str:
+    if pd.isna(row["difference"]):
+        return ""
+    low, value, high = (points(row[f"{end}difference"]) for end in ("low_", "", "high_"))
+    return f"{value} [{low}, {high}]"
+
+
+def _estimated(row: pd.Series) -> str:
+    if pd.isna(row["doubly_robust"]):
+        return f"{_percent(row['least'])} to {_percent(row['most'])} % (limits)"
+    low, high = (_percent(row[f"{end}_doubly_robust"]) for end in ("low", "high"))
+    return f"{_percent(row['doubly_robust'])} % [{low}, {high}]"
 
 
 def _percent(share: float) -> str:
