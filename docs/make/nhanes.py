@@ -86,7 +86,11 @@ The other methods of the paper, as networks, five members each:
 ## What the audit says, and what is true
 
 `dcem audit` sees the labels of the tested alone. It says how much more or less often a group is
-tested than others with the same features, and estimates how common the outcome is.
+tested than others with the same features:
+
+{testing}
+
+It also estimates how common the outcome is:
 
 {audited[prediabetes]}
 
@@ -124,6 +128,7 @@ def page() -> str:
     """The page."""
     found = pd.read_csv(ROOT / "results" / "nhanes.csv")
     tried = pd.read_csv(ROOT / "results" / "nhanes_next_tests.csv")
+    audited = pd.read_csv(ROOT / "results" / "nhanes_audit.csv").set_index(["outcome", "group"])
     ratios = json.loads((ROOT / "results" / "nhanes.json").read_text())[
         "odds_ratio_untested_to_tested"
     ]
@@ -175,7 +180,8 @@ def page() -> str:
     return TEXT.format(
         methods="\n".join(lines),
         networks="\n".join(others),
-        audited={o: "\n".join(_audited(o)) for o in outcomes},
+        testing=_testing(audited.xs("prediabetes")),
+        audited={o: _prevalence(o, audited.xs(o)) for o in outcomes},
         further="\n".join(further),
         prevalence={o: _percent(shares[o]) for o in outcomes},
         naive={o: _percent(plain.loc[o, "y-obs, boost"]["mean_risk"]) for o in outcomes},
@@ -199,21 +205,22 @@ def page() -> str:
     )  # fmt: skip
 
 
-def _audited(outcome: str) -> list[str]:
-    """A row per group: how common the outcome is, four times; with prediabetes, testing too."""
-    found = pd.read_csv(ROOT / "results" / "nhanes_audit.csv")
-    found = found[found["outcome"] == outcome].set_index("group")
-    head = [outcome, "recorded", "of the tested", "estimated", "truth"]
-    testing = outcome == "prediabetes"
-    head += ["tested", "at equal features, points"] * testing
-    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
-    for name, row in found.iterrows():
+def _testing(rows: pd.DataFrame) -> str:
+    """How often each group is tested, and how much more or less often at equal features."""
+    lines = ["| | tested | percentage points more or less at equal features |", "|---|---|---|"]
+    for name, row in rows.iterrows():
+        lines.append(f"| {name} | {_percent(row['tested'])} % | {_gap(row)} |")
+    return "\n".join(lines)
+
+
+def _prevalence(outcome: str, rows: pd.DataFrame) -> str:
+    """How common the outcome is in each group: by the record, the tested, the audit; the truth."""
+    lines = [f"| {outcome} | recorded | of the tested | estimated | truth |", "|---" * 5 + "|"]
+    for name, row in rows.iterrows():
         cells = [str(name), *(f"{_percent(row[key])} %" for key in ("recorded", "tested_only"))]
         cells += [_estimated(row), f"**{_percent(row['truth'])} %**"]
-        if testing:
-            cells += [f"{_percent(row['tested'])} %", _gap(row)]
         lines.append(f"| {' | '.join(cells)} |")
-    return lines
+    return "\n".join(lines)
 
 
 def _gap(row: pd.Series) -> str:
