@@ -330,7 +330,8 @@ def run(
 ) -> None:
     global DATA
     DATA = os.environ["DCEM_DATA"] = str(data)
-    begun, rows, name = time.time(), [], RECORDS[2 if fresh else packages]
+    begun, rows = time.time(), []
+    name = "default_fresh" if fresh else "default_packages" if packages else "default"
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
         specs = list(tasks(name))
         waiting = pool.imap_unordered(run_one, specs)

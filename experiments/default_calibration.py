@@ -31,7 +31,7 @@ from package_tables import FRESH
 from package_tables import TABLES as PACKAGE_TABLES
 
 SEED = 30_264
-N_POLICIES = 44  # per table, of which about one in seven has fair overlap
+N_POLICIES = 44  # per table, of which about one in five has fair overlap
 FAIR = 0.3  # share of people with a chance of a test below .05, at most
 DRAWS = 20  # of outcomes from risks
 MANY = 5_000  # judges from which chance adds little

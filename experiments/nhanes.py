@@ -6,9 +6,9 @@
 
 Every method is fitted to four fifths of the people of NHANES (`dcem.tasks.load_nhanes`) and scores
 the rest, five times, for both outcomes. It sees labels of the tested alone; the truth judges.
-All intervals respect strata and sampling units of the survey; rows count alike here (`weighted`
-repeats it with survey weights). `--again` fits some methods anew and keeps the others as recorded;
-no further networks are begun after so many `--minutes`.
+Intervals, but for the audit's, respect strata and sampling units of the survey; rows count alike
+here (`weighted` repeats it with survey weights). `--again` fits some methods anew and keeps the
+others as recorded; no further networks are begun after so many `--minutes`.
 
 The audit is asked how often groups would be tested at equal features, and how common the outcome is
 in each; the truth stands beside it (`results/nhanes_audit.csv`).

@@ -20,11 +20,6 @@ METHODS = {
     "y-obs, boost": "`y-obs`, boosted trees: the untested are negative",
     "truth of everybody, boost": "*boosted trees trained on the truth of everybody*",
 }
-NETWORKS = (
-    "ipw", "dr-learner", "dragonnet", "imputation-only", "no-causal-regularization", "sar-em",
-    "tested-only-plus-group", "peer-loss", "group-peer-loss", "truncated-lq", "gjs", "self",
-    "dividemix",
-)  # fmt: skip
 WAYS = {
     "none": "no further test",
     "next-tests": "`next-tests`",
@@ -139,7 +134,7 @@ def page() -> str:
     heads = [f" {o} ({_percent(shares[o])} %): AUC | calibration error |" for o in outcomes]
     lines = ["| |" + "".join(heads), "|---|" + "---|---|" * len(outcomes)]
     others = lines.copy()
-    for method in NETWORKS:
+    for method in found.loc[~found["method"].isin(METHODS), "method"].unique():
         rows = [plain.loc[outcome, method] for outcome in outcomes]
         cells = [number(row[key]) for row in rows for key in ("auc", "calibration_error")]
         others.append(f"| `{method}` | " + " | ".join(cells) + " |")
