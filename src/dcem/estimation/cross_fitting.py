@@ -108,7 +108,8 @@ class CrossFit:
         """
         n_classes = next(iter(self.models.values())).n_classes
         asked = kinds or tuple(self.shares)
-        found = {name: np.empty((len(self.fold), n_classes)) for name in asked}
+        # a row without a model of other folds has no probability, and not what memory held before
+        found = {name: np.full((len(self.fold), n_classes), np.nan) for name in asked}
         for number, mixture in self.models.items():
             rows = np.flatnonzero(self.fold == number)
             for start in range(0, len(rows), CHUNK):
@@ -123,7 +124,7 @@ class CrossFit:
 
     def chance(self, X: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Out-of-fold P(1) of rows (positions) of the table, were their columns `X` [rows, d]."""
-        found, fold = np.empty(len(X)), self.fold[rows]
+        found, fold = np.full(len(X), np.nan), self.fold[rows]
         for number, mixture in self.models.items():
             here = np.flatnonzero(fold == number)
             if len(here):
