@@ -38,8 +38,9 @@ LAYERS = [
 ORDER = {part: height for height, layer in enumerate(LAYERS) for part in layer}
 GROUND = {"files", "table"}
 NARROWER = {"tasks": GROUND, "engine": {"files"}}  # engine knows nothing of selective labels
-# text: numbers as people write them; hooks: the declared way up; extras: what may be missing
-ANYWHERE = {"__version__", "text", "hooks", "extras"}
+# text: numbers as people write them; hooks: the declared way up; extras: what may be missing;
+# parallel: limits on threads
+ANYWHERE = {"__version__", "text", "hooks", "extras", "parallel"}
 # what options are made from
 LIGHT = {"dcem.table.roles", "dcem.table.messages", "dcem.table.settings", "dcem.table"}
 HEAVY = {

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 from sklearn import config_context
 from sklearn.base import clone
-from threadpoolctl import ThreadpoolController
 
 from dcem.estimation.nuisance_learners import candidate_models
 from dcem.estimation.results import Nuisance
+from dcem.parallel import one_thread
 from dcem.table.labels import SelectiveLabels
 
 FITTED_ROWS = 50_000  # rows a model is fitted to, at most
@@ -28,8 +27,6 @@ LEAST_SHARE = 0.05  # kinds of models with less are left out of the mixture
 CERTAIN = 1e-4  # predictions are kept this far from 0 and 1
 MIXED = "all, mixed"
 
-P = ParamSpec("P")
-T = TypeVar("T")
 Learners = Callable[[int, int], Mapping[str, Any]]  # (classes, seed) -> name -> untrained model
 
 
@@ -138,25 +135,7 @@ class CrossFit:
         return tuple(name for name in kinds if name not in self.shares)
 
 
-def on_one_thread(function: Callable[P, T]) -> Callable[P, T]:
-    """The function with matrix products on one thread.
-
-    Those of a few thousand rows are faster so, and many times as fast on a busy machine, where
-    threads wait for each other by spinning. And results do not depend on the number of cores.
-    """
-
-    @wraps(function)
-    def limited(*given: P.args, **named: P.kwargs) -> T:
-        with _matrix_products().limit(limits=1, user_api="blas"):
-            return function(*given, **named)
-
-    return limited
-
-
-@cache
-def _matrix_products() -> ThreadpoolController:
-    """The libraries behind NumPy and SciPy, looked for once: that takes longer than some calls."""
-    return ThreadpoolController()
+on_one_thread = one_thread()  # decorates functions
 
 
 def cross_fit(

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dcem.hooks import above
 from dcem.learners.preprocess import Preprocessor
 from dcem.methods.fitting import Prepared, fit_many, forget, prepare
+from dcem.parallel import one_thread
 from dcem.table import checks
 from dcem.table.frames import as_frame, as_series, check_aligned, shape_of
 from dcem.table.groups import check_groups
@@ -171,6 +172,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
         fit_many(self, [problem], validations=[validation], truths=[truth], copy=False)
         return self
 
+    @one_thread()
     def refit(
         self,
         problem: SelectiveLabels,
@@ -214,6 +216,7 @@ class SelectiveClassifier(ClassifierMixin, BaseEstimator):
             f"{self.name!r} cannot start from a fitted model, `ensemble` can. Fit it from scratch."
         )
 
+    @one_thread()
     def _fit_each(
         self,
         estimators: Sequence[Any],

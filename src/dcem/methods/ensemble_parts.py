@@ -26,7 +26,6 @@ import numpy as np
 from joblib import cpu_count
 from joblib.externals.loky import ProcessPoolExecutor
 from scipy.special import expit
-from threadpoolctl import threadpool_limits
 
 from dcem.estimation.folds import person_folds
 from dcem.estimation.influence import FEWEST_PEOPLE, kish
@@ -42,6 +41,7 @@ from dcem.methods.minibatches import (
 )
 from dcem.methods.support import with_group
 from dcem.methods.training_table import TrainingTable
+from dcem.parallel import one_thread
 from dcem.table.labels import SelectiveLabels
 
 PARTS = ("network", "boost", "forest", "linear", "smooth")
@@ -203,7 +203,7 @@ def fit_parts(
         for _ in numbers:
             apart.submit(be_ready)  # they import while the models of testing are fitted
     with (
-        threadpool_limits(1),
+        one_thread(),
         Threads(max(1, min(cores, 4 * len(numbers)))) as workers,
         tally,  # its end is what the threads see first
     ):

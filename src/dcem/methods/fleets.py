@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from numbers import Integral
@@ -22,6 +22,7 @@ from dcem.engine.fleet import Architecture
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared, prepare
 from dcem.methods.training_table import TrainingTable
+from dcem.parallel import one_thread
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import require_one_of
 
@@ -36,6 +37,7 @@ BATCH = 16_384
 NOT_IDENTITY = ("device", "verbose", "random_state", "network")
 # The most numbers stacked to be scored: 80 MB of features. Long tables gain nothing from company.
 MOST_SCORED = 10_000_000
+SMALL_NETWORK = 100_000  # parameters, up to which a network trains on one thread of a CPU
 
 
 @dataclass
@@ -132,7 +134,10 @@ def _train_fleet(
         checkpoint=checkpoint,
         pace=first._pace(ready[0].standard),
     )
-    with _display(f"fitting {type(first).__name__}", bool(first.verbose)) as shown:
+    small = first._architecture(data.n_inputs).n_parameters <= SMALL_NETWORK
+    threads = one_thread() if small and device.type == "cpu" else nullcontext()
+    title = f"fitting {type(first).__name__}"
+    with threads, _display(title, bool(first.verbose)) as shown:
         data.progress = progress or shown
         trained = _train_members(first, data) if len(ready) == 1 else first._train(data)
     per_problem = len(trained.fleet) // len(ready)

@@ -6,11 +6,9 @@ are written as they come, under a temporary name that becomes the final one when
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -19,8 +17,8 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 from joblib import cpu_count
-from threadpoolctl import threadpool_limits
 
+from dcem.parallel import one_thread
 from dcem.saving.folder import DESCRIPTION
 from dcem.saving.plain_data import shown_training_counts
 from dcem.scoring.bounds import BOUNDS_COLUMNS, bound_columns, require_bounds
@@ -338,31 +336,15 @@ def parallel(work: Callable[[T], R], items: Iterable[T], workers: int | None = N
     Networks and encoders spend their time outside of Python's lock. Each thread keeps to itself:
     products that split over all cores again would only wait for each other.
     """
-    workers = workers or cpu_count()
+    workers, alone = workers or cpu_count(), one_thread()(work)
     waiting: deque[Future[R]] = deque()
     pool = ThreadPoolExecutor(workers)
     try:
-        with _one_thread():
-            for item in items:
-                waiting.append(pool.submit(work, item))
-                if len(waiting) > workers + 1:
-                    yield waiting.popleft().result()
-            while waiting:
+        for item in items:
+            waiting.append(pool.submit(alone, item))
+            if len(waiting) > workers + 1:
                 yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Products on one thread each, by whichever library makes them."""
-    torch = sys.modules.get("torch")  # if nothing has loaded it, nothing uses it
-    threads = torch.get_num_threads() if torch else 1
-    try:
-        with threadpool_limits(1):
-            if torch:
-                torch.set_num_threads(1)
-            yield
-    finally:
-        if torch:
-            torch.set_num_threads(threads)
