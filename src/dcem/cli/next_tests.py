@@ -10,7 +10,7 @@ import typer
 from dcem.cli import _table_options as options
 from dcem.cli._progress import counting
 from dcem.cli._settings import given_again
-from dcem.text import percent
+from dcem.text import listed, percent
 
 
 def next_tests(
@@ -41,7 +41,8 @@ def next_tests(
     """Whom to test next? Gives each untested person a testing probability, with the reason.
 
     The probabilities sum to the budget. They are higher where a test would reduce uncertainty or
-    disparity between groups, and never zero, because a fixed ranking would leave new gaps. Draw
+    disparity between groups, and never zero, because a fixed ranking would leave new gaps. A group
+    that is tested less at equal features gets at least its share of the tests. Draw
     tests with them, keep them, and weight the results by their inverse. The label, tested and
     group columns are found by the names that they had when the model was fitted.
     """
@@ -51,6 +52,7 @@ def next_tests(
 
     from dcem.report.words import BESIDE_A_LIST, speak
     from dcem.scoring import TableModel, next_tests
+    from dcem.scoring.next_tests import LESS
     from dcem.table.disclosure import WITHHELD
     from dcem.table.write import require_output, write_frame
 
@@ -85,15 +87,26 @@ def next_tests(
             f"probabilities from {percent(chance.min())} to {percent(chance.max())}."
         )
     )
+    headings = ["group", "untested", "expected tests", "mean probability"]
+    groups = found.by_group
+    recorded = bool(groups["tested"].notna().any())  # the file says who was tested
+    headings += ["tested now", "tested after"] * recorded
     grid = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("group", "untested", "expected tests", "mean probability"):
+    for heading in headings:
         grid.add_column(say(heading), justify="left" if heading == "group" else "right")
-    for name, (untested, expected) in zip(
-        found.by_group.index, found.by_group.to_numpy(), strict=True
-    ):
-        cells = f"{untested:,.0f}", f"{expected:,.1f}", percent(expected / untested)
-        grid.add_row(escape(str(name)), *([WITHHELD] * 3 if isnan(untested) else cells))
+    for name, row in groups.iterrows():
+        number, expected = row["untested"], row["expected_tests"]
+        cells = [f"{number:,.0f}", f"{expected:,.1f}", percent(expected / number)]
+        cells += [percent(row[rate]) for rate in ("tested", "tested_after")] * recorded
+        grid.add_row(escape(str(name)), *([WITHHELD] * len(cells) if isnan(number) else cells))
     console.print(grid)
+    short = groups["shortfall"][groups["shortfall"].between(LESS, 1, inclusive="left")]
+    if len(short):
+        those = listed([f"{name} ({percent(lacks, 0)} fewer)" for name, lacks in short.items()])
+        equal = " at equal features" if fitted.estimator.testing_model is not None else ""
+        line = f"Tested less than average{equal}: {those}. "
+        line += "Such a group gets at least its share of the tests."
+        console.print(escape(say(line)))
     console.print(f"  {out}", style="bold", soft_wrap=True)
     if draw_seed is None:
         held = say("It lists everybody untested, with a probability; no tests are drawn yet")

@@ -9,11 +9,11 @@ Three things make a test worth more, each measured between 0 and 1 and counted a
   says of single people in a small group is mostly noise.
 
 They are added up, and `allocate` turns them into probabilities with a floor for every person and
-every group. The estimand they are made for: with the probability of each person recorded, later
-results weighted by its inverse represent everybody who was untested. How many positives they will
-find, the sum of probability times risk, is known as well as the risks are: in 72 simulated tables
-with 2 to 35 positive tests before, it was from a seventh to 2.8 times the truth, and 1.3 times on
-average.
+every group; a group that is tested less gets at least its share of the untested. The estimand they
+are made for: with the probability of each person recorded, later results weighted by its inverse
+represent everybody who was untested. How many positives they will find, the sum of probability
+times risk, is known as well as the risks are: in 72 simulated tables with 2 to 35 positive tests
+before, it was from a seventh to 2.8 times the truth, and 1.3 times on average.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from dcem.table.remote import located
 from dcem.table.roles import Roles
 
 NOTABLE = 0.5  # a measure from here on is a reason
+LESS = 0.05  # share of its tests that a group lacks, from which it counts as tested less
 PRIOR = 10  # expected tests that a group must stand out against before it counts
 REASONS = {
     "score": "the {score} is close to one half",
@@ -80,8 +81,10 @@ class NextTests:
         (how much less the group is tested, 0 to 1: at equal features, or as a whole where the
         method has no model of testing), `probability` and `reason`.
     by_group
-        Untested people and expected tests per group; NaN where a count of the group is withheld
-        (`dcem.table.disclosure`), in this file or in the card of the model.
+        For each group, `untested` people and `expected_tests`; the share of its rows that is
+        `tested` so far and will be with these tests (`tested_after`; NaN where the file does not
+        say who was tested); and its `shortfall`, as in `table`. All NaN where a count of the group
+        is withheld (`dcem.table.disclosure`), in this file or in the card of the model.
     untested
         Number of untested rows in all groups; hidden if it would reveal a small count.
     rows
@@ -129,6 +132,7 @@ def next_tests(
         )
     path = located(path)
     header = read_header(path, query)
+    recorded = {*(model.roles.tested or (model.roles.label,))} <= set(header)
     require_columns(header, model.encoder.columns, f"{path}: the table")
     notes = _notes(model, header)
     roles = model.roles
@@ -152,6 +156,8 @@ def next_tests(
     frame["shortfall"] = shortfall(frame)
     frame = frame.drop(columns=["own_rate", "average_rate", PERSON], errors="ignore")
     keep = frame.pop("untested").to_numpy()
+    named = frame["group"] if "group" in frame else pd.Series("all", index=frame.index)
+    tested = pd.Series(~keep).groupby(named).agg(["sum", "count"])
     untested, person = frame[keep], np.unique(person[keep], return_inverse=True)[1]
     doubt = _doubtful_results(roles, unknown, rows) + _pending(roles, pending, rows)
     if len(untested) == 0:
@@ -163,15 +169,18 @@ def next_tests(
     untested = untested.rename_axis("row").reset_index()
     _require_scores(untested, path)
     measures = gains(untested)
-    group = np.zeros(len(untested), np.int64)
-    if "group" in untested:
-        group = pd.factorize(untested["group"])[0]
-    gain = measures.sum(axis=1).to_numpy()
-    probability = allocate(gain, group, budget)
-    without_minimum = allocate(gain, np.zeros_like(group), budget)
+    keyed = named[keep].set_axis(untested.index)
+    group, n = pd.factorize(keyed)[0], len(untested)
+    gain, shortfalls = measures.sum(axis=1).to_numpy(), untested["shortfall"].to_numpy()
+    less, so_far = shortfalls >= LESS, keyed.map(tested["sum"]).to_numpy()
+    probability = allocate(gain, group, budget, tested=so_far, tested_less=less)
+    by_gain = allocate(gain, np.zeros_like(group), budget)
     why: Any = ALL_TESTED
-    if budget < len(untested):
-        raised = probability >= RAISED * without_minimum
+    if budget < n:
+        above_share = (
+            np.bincount(group, probability)[group] > budget * np.bincount(group)[group] / n
+        )
+        raised = above_share & (probability >= RAISED * by_gain)
         equal = model.estimator.testing_model is not None
         why = reasons(untested, raised, equal_features=equal, score=model.score_name)
     else:
@@ -179,14 +188,19 @@ def next_tests(
     table = untested.assign(probability=probability, reason=why).rename(
         columns={"score": model.score_name, "score_spread": f"{model.score_name}_spread"}
     )
-    if budget < len(untested) and (np.bincount(person, probability) > 1 + 1e-9).any():
+    if budget < n and (np.bincount(person, probability) > 1 + 1e-9).any():
         notes += (
             "Some people have several untested rows whose probabilities sum to more than 1. Of "
             "such a person more than one row can be drawn, of others at most one.",
         )
-    keyed = untested["group"] if "group" in untested else pd.Series("all", index=untested.index)
     by_group = pd.DataFrame({"untested": 1.0, "expected_tests": probability}).groupby(keyed).sum()
     by_group = by_group.loc[in_order(by_group.index, model.estimator.group_names_)]
+    done, rows_of = tested.loc[by_group.index, "sum"], tested.loc[by_group.index, "count"]
+    by_group["tested"] = done / rows_of if recorded else np.nan
+    by_group["tested_after"] = (done + by_group["expected_tests"]) / rows_of + 0 * by_group[
+        "tested"
+    ]
+    by_group["shortfall"] = untested["shortfall"].groupby(keyed).first()
     by_group = by_group.rename_axis("group")
     by_group[by_group.index.isin(withheld)] = np.nan
     return NextTests(table, by_group, in_all, rows, notes, person)
@@ -277,7 +291,7 @@ def reasons(
             _doubt(rows) >= 0.9,  # a score between about a third and two thirds
             _disagreement(rows) >= NOTABLE,
             ~(rows["distance"].to_numpy() <= 1),
-            (short >= 0.1) & (short < 1),
+            (short >= LESS) & (short < 1),
             short == 1,  # a group that the model does not know, and no other
             raised,
         ],
