@@ -160,7 +160,7 @@ def test_any_groups_any_budget(seed) -> None:
         assert (totals >= (share * sizes - 1e-9) * less).all()
         need = np.clip(np.minimum(96, (sizes + tested) / 4) - tested, 0, sizes)
         small = sizes < 100
-        assert (totals <= np.maximum(share * sizes, need + 0.1 * share * sizes) + 1e-6)[small].all()
-        evenly = 0.1 * share * sizes + np.minimum(need, 0.1 * budget / 5)
+        assert (totals <= np.maximum(share * sizes, need) + 1e-6)[small].all()
+        minimum = np.minimum(need, 0.1 * share * sizes + 0.1 * budget / 5)
         if not less.any():
-            assert (totals >= evenly * (1 - 1e-9)).all()
+            assert (totals >= minimum * (1 - 1e-9)).all()

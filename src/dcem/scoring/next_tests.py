@@ -177,10 +177,8 @@ def next_tests(
     by_gain = allocate(gain, np.zeros_like(group), budget)
     why: Any = ALL_TESTED
     if budget < n:
-        above_share = (
-            np.bincount(group, probability)[group] > budget * np.bincount(group)[group] / n
-        )
-        raised = above_share & (probability >= RAISED * by_gain)
+        above_share = np.bincount(group, probability) > budget / n * np.bincount(group)
+        raised = above_share[group] & (probability >= RAISED * by_gain)
         equal = model.estimator.testing_model is not None
         why = reasons(untested, raised, equal_features=equal, score=model.score_name)
     else:
@@ -195,11 +193,9 @@ def next_tests(
         )
     by_group = pd.DataFrame({"untested": 1.0, "expected_tests": probability}).groupby(keyed).sum()
     by_group = by_group.loc[in_order(by_group.index, model.estimator.group_names_)]
-    done, rows_of = tested.loc[by_group.index, "sum"], tested.loc[by_group.index, "count"]
-    by_group["tested"] = done / rows_of if recorded else np.nan
-    by_group["tested_after"] = (done + by_group["expected_tests"]) / rows_of + 0 * by_group[
-        "tested"
-    ]
+    done = tested.loc[by_group.index]
+    by_group["tested"] = done["sum"] / done["count"] if recorded else np.nan
+    by_group["tested_after"] = by_group["tested"] + by_group["expected_tests"] / done["count"]
     by_group["shortfall"] = untested["shortfall"].groupby(keyed).first()
     by_group = by_group.rename_axis("group")
     by_group[by_group.index.isin(withheld)] = np.nan
