@@ -1,123 +1,187 @@
-"""`dcem demo`: the main job on simulated people, from biased labels to a report."""
+"""`dcem demo`: an audit and a comparison of simulated patients, beside the truth about them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcem.cli._outputs import Outputs
 from dcem.cli._progress import telling
 
 if TYPE_CHECKING:
+    from dcem.audit.results import Audit
     from dcem.compare.results import TableComparison
-    from dcem.tasks import Task
+    from dcem.tasks.patients import Patients
 
-METHODS = ("y-obs", "tested-only", "dcem", "y-model")  # in the order of the report
-
-TITLE = "Learning from biased labels: a demonstration"
+METHODS = {  # in the order of the table
+    "y-obs:boost": "boosted trees, the untested as negative",
+    "tested-only:boost": "boosted trees on the tested",
+    "ensemble": "ensemble, the default of dcem",
+}
 LEAD = (
-    "Simulated people of two groups. Group 1 is ill twice as often as group 0, and is tested half "
-    "as often; the untested are recorded as negative."
+    "Simulated patients. The doctor was made to test group B less than group A with the same "
+    "symptoms, so that you can see whether that is found."
 )
 
 
 def demo(
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder for the report and the tables.")
+        Path, typer.Option("--out", "-o", help="Folder for the table and the pages.")
     ] = Path("demo-output"),
     quick: Annotated[
-        bool,
-        typer.Option(
-            "--quick", help="Use 4,000 people per split instead of 20,000, and fewer resamples."
-        ),
+        bool, typer.Option("--quick", help="Simulate 1,500 patients instead of 4,000.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the networks and the resamples.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the patients and the models.")] = 1,
 ) -> None:
-    """Simulate biased labelling, fit and compare methods, and write a report.
+    """Audit a simulated table, compare models on it, and show the truth beside each estimate.
 
-    Simulates two groups of people: one is ill twice as often as the other and tested half as
-    often. Three methods that see only the recorded labels, and one that sees the truth, are judged
-    against the true outcomes of new people. Writes `report.html` (one file, no network needed),
-    `report.md` and `comparison.csv`.
+    Simulates patients of two groups. Some of them are tested for an infection, in one group fewer
+    than in the other. Writes the table that a hospital would have (`patients.csv`), a page of the
+    audit and one of the comparison (`audit.html` and `comparison.html`, no network needed).
     """
+    import time
+
     from rich.console import Console
 
-    from dcem.report.document import Figure
-    from dcem.report.figures.task import draw_task
-    from dcem.tasks import make_sinusoid
+    from dcem.files import write_text
+    from dcem.report.to_html import to_html
+    from dcem.table.write import write_frame
+    from dcem.tasks.patients import simulate_patients
+    from dcem.text import duration
 
-    console = Console(highlight=False)
-    outputs = Outputs([(out / "report.html", "html"), (out / "report.md", "md")], out)
-    n = 4_000 if quick else 20_000
-    console.print(f"Simulating {n:,} people to learn from, {n:,} to validate, {n:,} to judge by.")
-    task = (
-        make_sinusoid(stream="independent", random_state=seed, n_train=n, n_validation=n, n_test=n)
-        if quick
-        else make_sinusoid()
-    )
-    comparison = compare_on_truth(task, seed, 100 if quick else 300, console)
-    document = comparison.document(TITLE, LEAD, [Figure(lambda: draw_task(task))])
-    outputs.write(
-        document, console, {out / "comparison.csv": comparison.to_frame().to_csv(index=False)}
-    )
+    begun, console = time.perf_counter(), Console(highlight=False)
+    table = out / "patients.csv"
+    pages = {"audit": out / "audit.html", "comparison": out / "comparison.html"}
+    _require_places([table, *pages.values()])
+    patients = simulate_patients(1_500 if quick else 4_000, seed)
+    tested = (patients.frame["infection"] != "").mean()
     console.print(
-        "The demo compares the paper's methods. On your own table, dcem fit uses ensemble, unless "
-        "dcem compare shows that another method is clearly better."
+        f"{len(patients.frame):,} simulated patients. A doctor tests {tested:.0%} of them for an "
+        "infection, and in group B\nfewer than in group A with the same symptoms. Whoever is not "
+        "tested has no result.\nThe last column is the truth, which dcem does not see."
+    )
+    audit, comparison = judged(patients, seed, console)
+    show_audit(audit, patients, console)
+    show_comparison(comparison, console)
+    documents = {
+        "audit": replace(audit.document("Audit of simulated patients"), lead=LEAD),
+        "comparison": comparison.document("Models for simulated patients", LEAD),
+    }
+    write_frame(patients.frame, table)
+    for name, document in documents.items():
+        write_text(pages[name], to_html(document))
+    took = duration(time.perf_counter() - begun)
+    console.print(f"\nDone in {took}. Everything else is on two pages, and the table beside them:")
+    for path in (*pages.values(), table):
+        console.print(f"  {path}", style="bold", soft_wrap=True)
+    console.print(
+        "\nNow your own table (CSV, Excel, Parquet and others), here visits.csv:\n"
+        "  dcem init visits.csv       finds the columns, and asks where it is not sure\n"
+        "  dcem audit visits.csv --report audit.html\n"
+        "  dcem compare visits.csv --report comparison.html --out .\n"
+        "  dcem fit visits.csv --out model",
+        markup=False,
     )
 
 
-def compare_on_truth(task: Task, seed: int, resamples: int, console: Any) -> TableComparison:
-    """Fit every method to a task and judge it on the truth of the test split."""
-    from dcem.compare.run import compare_methods
+def _require_places(paths: list[Path]) -> None:
+    """Refuse to begin where the pages could not be written at the end."""
+    from dcem.extras import MissingExtra, is_installed, is_missing
+    from dcem.files import require_file_place
 
-    with telling(demo_steps(task), console) as progress:
-        return compare_methods(
-            task.train,
-            METHODS,
-            truth=task.truth,
-            validation=task.validation,
-            test=task.test,
+    if not is_installed("matplotlib"):
+        raise MissingExtra(is_missing("the pages of the demo", "matplotlib"))
+    for path in paths:
+        require_file_place(path)
+
+
+def judged(patients: Patients, seed: int, console: Any) -> tuple[Audit, TableComparison]:
+    """The audit, which sees the recorded table alone, and the comparison, beside the truth."""
+    import numpy as np
+
+    from dcem.audit.run import audit_labels, audit_steps
+    from dcem.compare.durations import compare_steps
+    from dcem.compare.run import compare_methods
+    from dcem.table.labels import SelectiveLabels
+
+    frame = patients.frame
+    label = np.where(frame["infection"] == "", np.nan, frame["infection"] == "yes")
+    features = frame.drop(columns=["group", "infection"]).assign(cough=frame["cough"] == "yes")
+    problem = SelectiveLabels.from_arrays(features.astype(float), label, group=frame["group"])
+    with telling(audit_steps(problem), console) as progress:
+        audit = audit_labels(problem, random_state=seed, progress=progress)
+    with telling(compare_steps(problem, [*METHODS], planted=0), console) as progress:
+        comparison = compare_methods(
+            problem,
+            [*METHODS],
+            truth=patients.infected,
             planted=0,
-            n_resamples=resamples,
-            random_state=seed,
             n_members=1,
-            data=configuration(task, seed),
+            random_state=seed,
             progress=progress,
         )
+    return audit, comparison
 
 
-def demo_steps(task: Task) -> dict[str, float]:
-    """What the demo tells its progress, and the seconds of each step as they were measured.
+def show_audit(audit: Audit, patients: Patients, console: Any) -> None:
+    """Print what the audit found beside what was put in."""
+    from dcem.text import estimated, percent, points
 
-    Its networks take as long for few people as for many. The first of the models of who is tested,
-    and the first network, import their libraries; that network is DCEM's, the longest to fit.
-    """
-    from dcem.compare.durations import compare_steps, drawing_seconds
-    from dcem.compare.run import DOING, JUDGING
+    grid = _grid("Is the labelling biased?", "dcem estimates", "truth")
+    of_b = next(rate.difference for rate in audit.testing if rate.group == "B")
+    grid.add_row(
+        "tested, B against A, same symptoms (points)",
+        *estimated(of_b.value, of_b.low, of_b.high, "points"),
+        points(patients.difference),
+    )
+    for each in audit.prevalence:
+        everybody = each.group == audit.prevalence[0].group
+        here = everybody | (patients.frame["group"] == each.group)
+        rate = each.doubly_robust
+        grid.add_row(
+            "infected, everybody" if everybody else f"infected, group {each.group}",
+            *estimated(rate.value, rate.low, rate.high, "percent"),
+            percent(patients.infected[here].mean()),
+        )
+    console.print(grid)
+    answer = "That was put in." if of_b.excludes(0) else "A difference was put in."
+    recorded = percent(audit.prevalence[0].recorded.value)
+    console.print(
+        f"{_answer(audit)}. {answer} If the untested were counted as negative, "
+        f"{recorded} would seem infected."
+    )
 
-    people = len(task.train)
-    seconds = {DOING: 1.3, JUDGING: 5e-5 * people}
-    steps = compare_steps(task.train, METHODS, split=True, planted=0)
-    found = {step: seconds.get(step.partition(",")[0], 6e-6 * people) for step in steps}
-    network = next(step for step in found if step.startswith(DOING))
-    found[next(iter(found))] += 1.5
-    found[network] += 4.0
-    return found | {"writing": drawing_seconds(len(METHODS))}
+
+def show_comparison(comparison: TableComparison, console: Any) -> None:
+    """Print how well each method ranks, as estimated without the truth and in truth."""
+    from dcem.text import estimated, number
+
+    grid = _grid("Which model? AUC of", "dcem estimates", "truth")
+    for method in comparison.methods:
+        without, truth = (method.judgements[key].auc for key in ("dr", "truth"))
+        words = METHODS[method.name]
+        grid.add_row(
+            words, *estimated(without.value, without.low, without.high), number(truth.value)
+        )
+    console.print(grid)
+    console.print(f"{_answer(comparison)}.")
 
 
-def configuration(task: Task, seed: int) -> Mapping[str, str]:
-    """What made this comparison, for its last section."""
-    from math import degrees
+def _grid(question: str, *headings: str) -> Any:
+    from rich.table import Table
 
-    p = task.params
-    return {
-        "simulation": f"{task.kind}, {p['preset']}, {p['stream']} stream",
-        "setting": f"q_y {p['q_y']:g}, k {p['k']:g}, q_t {p['q_t']:g}, "
-        f"phase {degrees(p['phase']):g}°",
-        "people": f"{len(task.train):,} to learn from, {len(task.validation):,} to validate, "
-        f"{len(task.test):,} to judge by",
-        "seed": str(seed),
-    }
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    grid.add_column(f"\n{question}")
+    for heading in (headings[0], "", *headings[1:]):
+        grid.add_column(f"\n{heading}", justify="right", no_wrap=True)
+    return grid
+
+
+def _answer(result: Audit | TableComparison) -> str:
+    """The first sentence of a result's own page."""
+    from rich.markup import escape
+
+    opening = result.document().opening
+    return escape(opening.verdict.answer) if opening else ""
