@@ -23,8 +23,8 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(STAMP)  ## simulate biased labelling, fit and compare methods, print a table, write a report
-	@echo "==> dcem demo: simulate biased labelling, fit, compare, report (under three minutes)"
+demo: $(STAMP)  ## audit simulated patients, compare models, show the truth beside, write the pages
+	@echo "==> dcem demo: simulated patients, an audit, a comparison, two pages (under half a minute)"
 	@$(BIN)/dcem demo --out demo-output
 
 test: $(STAMP)  ## run the tests

@@ -49,20 +49,20 @@ def demo(
     from dcem.report.to_html import to_html
     from dcem.table.write import write_frame
     from dcem.tasks.patients import simulate_patients
-    from dcem.text import duration
+    from dcem.text import duration, percent
 
     begun, console = time.perf_counter(), Console(highlight=False)
     table = out / "patients.csv"
     pages = {"audit": out / "audit.html", "comparison": out / "comparison.html"}
     _require_places([table, *pages.values()])
     patients = simulate_patients(1_500 if quick else 4_000, seed)
-    tested = (patients.frame["infection"] != "").mean()
+    n, tested = len(patients.frame), (patients.frame["infection"] != "").mean()
     console.print(
-        f"{len(patients.frame):,} simulated patients. A doctor tests {tested:.0%} of them for an "
-        "infection, and in group B\nfewer than in group A with the same symptoms. Whoever is not "
-        "tested has no result.\nThe last column is the truth, which dcem does not see."
+        f"{n:,} simulated patients. A doctor tests {percent(tested, 0)} of them for an infection, "
+        "and in group B fewer than in group A with the same symptoms. Whoever is not tested has no "
+        "result. The last column below is the truth, which dcem does not use for its estimates."
     )
-    audit, comparison = judged(patients, seed, console)
+    audit, comparison = judged(patients, seed, Console(stderr=True, highlight=False))
     show_audit(audit, patients, console)
     show_comparison(comparison, console)
     documents = {
@@ -132,7 +132,7 @@ def show_audit(audit: Audit, patients: Patients, console: Any) -> None:
     grid = _grid("Is the labelling biased?", "dcem estimates", "truth")
     of_b = next(rate.difference for rate in audit.testing if rate.group == "B")
     grid.add_row(
-        "tested, B against A, same symptoms (points)",
+        "tested, B against A, same symptoms",
         *estimated(of_b.value, of_b.low, of_b.high, "points"),
         points(patients.difference),
     )
@@ -166,7 +166,10 @@ def show_comparison(comparison: TableComparison, console: Any) -> None:
             words, *estimated(without.value, without.low, without.high), number(truth.value)
         )
     console.print(grid)
-    console.print(f"{_answer(comparison)}.")
+    console.print(
+        "AUC: of two patients, one infected and one not, how often the infected one gets the "
+        f"higher score (by chance: .5). {_answer(comparison)}."
+    )
 
 
 def _grid(question: str, *headings: str) -> Any:
