@@ -45,7 +45,7 @@ print(f"tested: {tested.sum()} of {n}; AUC over everybody {auc:.3f}")
 # Three hundred more tests. Nobody's probability is zero, and each has a reason.
 
 chosen = next_tests(model, "patients.csv", budget=300)
-print(chosen.by_group.round(0))
+print(chosen.by_group.round(2))
 print(chosen.table["reason"].value_counts().head(4).to_string())
 
 # %%
