@@ -18,7 +18,7 @@ from dcem.cli._lazy import LazyCommand, lazy_group, show_help
 COMMANDS = {
     "demo": LazyCommand(
         "dcem.cli.demo:demo",
-        "Simulate biased labelling, fit and compare methods, and write a report.",
+        "Audit a simulated table, compare models on it, and show the truth beside each estimate.",
     ),
     "app": LazyCommand(
         "dcem.cli.app_:app",

@@ -146,7 +146,9 @@ def show_audit(audit: Audit, patients: Patients, console: Any) -> None:
             percent(patients.infected[here].mean()),
         )
     console.print(grid)
-    answer = "That was put in." if of_b.excludes(0) else "A difference was put in."
+    answer = "That is what was put in."
+    if not of_b.excludes(0):
+        answer = "A difference was put in, which so few patients cannot show."
     recorded = percent(audit.prevalence[0].recorded.value)
     console.print(
         f"{_answer(audit)}. {answer} If the untested were counted as negative, "
