@@ -76,6 +76,14 @@ def test_a_fit_takes_one_thread(name) -> None:
     assert seen.usual == 1
 
 
+def test_so_does_a_prediction_for_few_rows() -> None:
+    X, y, group = table()
+    model = make("dcem", **SMALL).fit(X, y, sensitive_features=group)
+    with Seen() as seen:
+        model.predict_proba(X)
+    assert seen.usual == 1
+
+
 def test_so_does_cross_validation() -> None:
     X, y, _ = table()
     with Seen() as seen:

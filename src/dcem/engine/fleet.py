@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -17,10 +18,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from dcem.parallel import one_thread
+
 Item = TypeVar("Item")
 
 # Rows scored at a time: activations of a block stay small however long the table is.
 PREDICT_ROWS = 65_536
+SMALL_NETWORK = 100_000  # parameters, up to which a network works on one thread of a CPU
 
 
 class Architecture(Protocol):
@@ -129,7 +133,15 @@ class Fleet:
 
     def predict(self, X: Tensor) -> Tensor:
         """The probability of class 1, `[M, N]`: softmax of two logits, or sigmoid of one."""
-        return torch.sigmoid(margin(self.logits(X)))
+        few = X.shape[-2] <= PREDICT_ROWS
+        with threads_for(self.architecture, self.flat.device) if few else nullcontext():
+            return torch.sigmoid(margin(self.logits(X)))
+
+
+def threads_for(architecture: Architecture, device: torch.device) -> AbstractContextManager[None]:
+    """One thread for small networks on a CPU; for others as many as the caller has."""
+    small = architecture.n_parameters <= SMALL_NETWORK and device.type == "cpu"
+    return one_thread() if small else nullcontext()
 
 
 def margin(logits: Tensor) -> Tensor:

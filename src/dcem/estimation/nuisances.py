@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from dcem.estimation.cross_fitting import MIXED, CrossFit, Features, cross_fit
+from dcem.estimation.cross_fitting import MIXED, CrossFit, Features, cross_fit, on_one_thread
 from dcem.estimation.outcomes import true_risk
 from dcem.estimation.results import Nuisance
 from dcem.table.labels import SelectiveLabels
@@ -93,6 +93,7 @@ def truncated(testing: np.ndarray, rate: float) -> np.ndarray:
     return np.maximum(testing, RATE_FLOOR * rate)
 
 
+@on_one_thread
 def fit_nuisances(
     problem: SelectiveLabels,
     fold: np.ndarray,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from numbers import Integral
@@ -18,11 +18,10 @@ from dcem import __version__
 from dcem.engine import Fleet, Rows, in_chunks, resolve_device
 from dcem.engine.checkpoint import Saves, nested
 from dcem.engine.fit import Progress
-from dcem.engine.fleet import Architecture
+from dcem.engine.fleet import Architecture, threads_for
 from dcem.methods.base import SelectiveClassifier
 from dcem.methods.fitting import Prepared, prepare
 from dcem.methods.training_table import TrainingTable
-from dcem.parallel import one_thread
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import require_one_of
 
@@ -37,7 +36,6 @@ BATCH = 16_384
 NOT_IDENTITY = ("device", "verbose", "random_state", "network")
 # The most numbers stacked to be scored: 80 MB of features. Long tables gain nothing from company.
 MOST_SCORED = 10_000_000
-SMALL_NETWORK = 100_000  # parameters, up to which a network trains on one thread of a CPU
 
 
 @dataclass
@@ -134,8 +132,7 @@ def _train_fleet(
         checkpoint=checkpoint,
         pace=first._pace(ready[0].standard),
     )
-    small = first._architecture(data.n_inputs).n_parameters <= SMALL_NETWORK
-    threads = one_thread() if small and device.type == "cpu" else nullcontext()
+    threads = threads_for(first._architecture(data.n_inputs), device)
     title = f"fitting {type(first).__name__}"
     with threads, _display(title, bool(first.verbose)) as shown:
         data.progress = progress or shown
