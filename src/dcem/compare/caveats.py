@@ -97,9 +97,9 @@ def warn(
             yield found("unpredictable", sentence, text)
     if len(comparison.groups) > 1 and comparison.targets[0].available:
         yield from about_lost_groups(comparison, enough)
-    for method in recommended_first(comparison):
-        if {"ipw", "dr"} <= method.judgements.keys():
-            yield from about_estimates(method, comparison.known_rates, whom_beyond(comparison))
+    method = recommended_first(comparison)[0]
+    if {"ipw", "dr"} <= method.judgements.keys():
+        yield from about_estimates(method, comparison.known_rates, whom_beyond(comparison))
 
 
 def about_lost_groups(comparison: TableComparison, enough: Collection[str]) -> Iterator[Finding]:
