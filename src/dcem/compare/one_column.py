@@ -35,6 +35,7 @@ STRONG, COST = 0.9, 0.1  # the AUC of a column alone, and what is lost without i
 ALIKE = 0.7  # rank correlation of two columns' risks from which on they say the same
 PRESENT = 0.2  # share of rows with one value, or none, that makes another value an event
 FOLDS = 2
+MOST_NAMED = 6
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,7 @@ def about_dominant(problem: SelectiveLabels, encoder: Encoder | None = None) -> 
     if dominant is None:
         return None
     several = len(dominant.columns) > 1
-    names = listed([f"`{name}`" for name in dominant.columns])
+    names = listed([f"`{name}`" for name in dominant.columns], MOST_NAMED)
     what = f"{names} alone reach{'es' * (not several)} an AUC of {number(dominant.alone, 2)}"
     if several:
         what = f"{names} carry the score: alone, their AUC is {number(dominant.alone, 2)}"

@@ -196,9 +196,13 @@ def _untested_in_short(model: TableModel) -> list[str]:
         why = every.borrowed.reason
         return [f"The risk of the untested is an extrapolation without limits: {why}."]
     score = f"its mean score is {percent(every.score, 1)}, but " * model.estimator.calibrated
+    beyond = (
+        f" Nothing limits it for {percent(every.beyond, 1)} of them, who are out of reach of the "
+        "tests."
+    )
     return [
         f"The risk of the untested is an extrapolation: {score}{percent(every.low, 1)} to "
-        f"{percent(every.high, 1)} is possible."
+        f"{percent(every.high, 1)} is possible.{beyond * bool(every.beyond)}"
     ]
 
 
