@@ -171,7 +171,9 @@ class Judge:
             return next(iter(others or self.scored))
         for target in PREFERRED:
             if target in self.ranks and not self.evaluator.lacking(target):
-                return max(names, key=lambda name: self.ranks[target].auc(name).value)
+                areas = {name: self.ranks[target].auc(name) for name in names}
+                known = [name for name in names if areas[name].estimable] or names
+                return max(known, key=lambda name: areas[name].value)
         return names[0]
 
     def __call__(self, name: str, target: str) -> Judgement:

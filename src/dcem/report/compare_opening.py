@@ -108,11 +108,11 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
         sentences.append(f"Numbers for {target.whom} use the known {comparison.known_rates}.")
     plain = _plain_rivals(comparison, best, target)
     if level:
-        sentences.append(_rivals(best.name, standing.best, [n for n in level if n not in plain]))
-    if plain:
-        sentences.insert(0, _difference(best, target, comparison.reference))
+        sentences.append(_rivals(best.name, standing.best, [] if plain else level))
     unfair = bool(clear_groups(judged, comparison.floor) or clear_pairs(judged))
     all_by_chance = _all_by_chance(comparison, target)
+    if plain and not all_by_chance:
+        sentences.insert(0, _difference(best, target, comparison.reference))
     maybe_chance = judged.auc.low <= 0.5
     lost = not_compared(judged)
     off = clearly_off(judged.calibration_in_the_large)
@@ -137,7 +137,7 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     if worst is not None and worst.severity != "serious":
         verdict = replace(verdict, severity=worst.severity)
         if plain and not all_by_chance:  # which the first line says
-            said = (*verdict.sentences[:1], worst.headline, *verdict.sentences[1:])
+            said = (*verdict.sentences[:1], f"{worst.headline}.", *verdict.sentences[1:])
             verdict = replace(verdict, worst=None, sentences=said)
     care = f", with care: {', and '.join(cares) or 'see above'}"
     answer = f"Use `{best.name}`{care * (verdict.severity in ('serious', 'caution'))}"
@@ -234,15 +234,11 @@ def _all_by_chance(comparison: TableComparison, target: Target) -> bool:
 def _rivals(best: str, first: str, level: list[str]) -> str:
     """Who may be as good as the method that is recommended, and why it is nevertheless."""
     said = listed([f"`{name}`" for name in level])
-    chance = (
-        ""
-        if not level
-        else (
-            f"Its lead over {said} may be chance."
-            if first == best
-            else f"This table cannot tell it from {said}: the lead of `{first}` may be chance."
-        )
-    )
+    chance = ""
+    if level and first == best:
+        chance = f"Its lead over {said} may be chance."
+    elif level:
+        chance = f"This table cannot tell it from {said}: the lead of `{first}` may be chance."
     why = (
         f" `{best}` is the default because, on 39 tables whose truth is known, its worst results "
         "were the best on average."

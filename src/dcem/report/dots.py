@@ -13,8 +13,7 @@ from typing import NamedTuple
 from dcem import text
 from dcem.report import document as doc
 
-
-NEAR_ZERO = 0.2  # of the largest number: an axis whose smallest one lies below begins at zero
+NEAR_ZERO = 0.3  # of the largest number: an axis whose smallest one lies below begins at zero
 
 
 class Axis(NamedTuple):
