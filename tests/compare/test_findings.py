@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from made_up import GROUPS, made_up_comparison
 
-from dcem.compare.caveats import about_estimates, warn
+from dcem.compare.caveats import about_assumption, warn
 from dcem.compare.findings import (
     AMONG,
     about_best,
@@ -170,7 +170,7 @@ class TestRanking:
         one = SimpleNamespace(auc=Estimate(0.7, 0.6, 0.8))
         method: Any = SimpleNamespace(name="heckman", judgements={"ipw": one, "dr": one})
         for known in ("", "prevalence of 10 %"):
-            (other,) = about_estimates(method, known, WITHIN)
+            (other,) = about_assumption(method, known, WITHIN)
             assert other.key == "other-assumption"
             assert WITHIN in other.headline
 

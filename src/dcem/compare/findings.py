@@ -164,7 +164,7 @@ def conclusions(comparison: TableComparison) -> Iterator[Finding]:
         sentence = f"Take `{taken}`: {reason}."
         yield found("choice", sentence, method=taken, reason=reason)
     own = judged[taken]
-    if own.auc_gain is not None:
+    if own.auc_gain is not None and comparison.reference in SIMPLE_RIVALS:
         yield about_gain(taken, own, comparison.reference, floor)
     yield from about_groups(taken, own, comparison.reference_group, floor)
     yield from about_calibration(judged, taken)

@@ -27,7 +27,8 @@ from dcem.text import group, listed, number, of_100, percent
 from dcem.text import groups as named
 
 # findings that the verdict words itself
-TOLD = ("best", "groups-differ", "curves-differ", "groups-off", "everybody-tested")
+TOLD = ("groups-differ", "curves-differ", "groups-off", "everybody-tested")
+PRESSING = ("serious", "caution")
 WIDE = 0.02  # a gain that may be as large as that is not ruled out
 ALIKE = 0.05  # groups whose ROC gap is at most that are called about equally well ranked
 
@@ -124,9 +125,8 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     verdict = doc.Verdict(
         severity, "", tuple(filter(None, sentences)), _certainty(comparison, best, target)
     )
-    first = [f for f in comparison.findings if f.key == "best"]
-    about_it = listed_findings([*first, *about_method(comparison, best.name)])
-    verdict = with_worst(verdict, about_it, TOLD)
+    pressing = [f for f in about_method(comparison, best.name) if f.severity in PRESSING]
+    verdict = with_worst(verdict, listed_findings(pressing), TOLD)
     cares = [
         *(["it may rank no better than chance"] if maybe_chance else []),
         *(["it does not serve all groups alike"] if unfair else []),
@@ -140,7 +140,7 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
             said = (*verdict.sentences[:1], f"{worst.headline}.", *verdict.sentences[1:])
             verdict = replace(verdict, worst=None, sentences=said)
     care = f", with care: {', and '.join(cares) or 'see above'}"
-    answer = f"Use `{best.name}`{care * (verdict.severity in ('serious', 'caution'))}"
+    answer = f"Use `{best.name}`{care * (verdict.severity in PRESSING)}"
     if all_by_chance:
         answer = "No method is shown to rank people better than chance"
     elif plain:
@@ -255,7 +255,8 @@ def about_method(comparison: TableComparison, method: str) -> list[Finding]:
 def _certainty(comparison: TableComparison, best: MethodResult, target: Target) -> str:
     gain = best.judgements[target.key].auc_gain
     said = ""
-    if gain is not None and clear_gain(gain, comparison.floor):
+    beaten = gain is not None and clear_gain(gain, comparison.floor)
+    if gain is not None and beaten and comparison.reference in SIMPLE_RIVALS:
         rival = rival_named(comparison.reference)
         said = f"The gain over {rival}, {gain:gain}, is more than chance shows. "
     if target.key == "tested":
@@ -333,7 +334,7 @@ def key_numbers(
             limit = number(judged.gap_by_chance)
             label += f"; chance alone stays below {limit} in 95 % of cases"
         found.append(doc.KeyNumber(doc.estimate(judged.roc_gap), label))
-    if judged.auc_gain is not None:
+    if judged.auc_gain is not None and comparison.reference in SIMPLE_RIVALS:
         gain = doc.estimate(judged.auc_gain, "gain")
         label = f"gain in AUC over {rival_named(comparison.reference)}"
         return (*found, doc.KeyNumber(gain, label))
