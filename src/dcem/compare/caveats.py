@@ -149,9 +149,7 @@ def about_estimates(method: MethodResult, whom: str = EVERYBODY) -> Iterator[Fin
         yield found("estimates-disagree", sentence, text, **values)
 
 
-def about_assumption(
-    method: MethodResult, known: str, whom: str = EVERYBODY
-) -> Iterator[Finding]:
+def about_assumption(method: MethodResult, known: str, whom: str = EVERYBODY) -> Iterator[Finding]:
     """That a method assumes something else than the numbers it is judged by, if it does."""
     if entry_of(method.name).kind != "selection":
         return

@@ -55,7 +55,7 @@ from dcem.table.disclosure import few_people
 from dcem.table.encoder import Encoder
 from dcem.table.known_rates import known_words
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import InputError, formerly, notice, rows_text
+from dcem.table.messages import InputError, formerly, notice, readable, rows_text
 from dcem.table.positives_only import require_record
 
 MAX_ROWS = 10_000
@@ -177,10 +177,11 @@ def compare_methods(
     if not isinstance(planted, Integral) or planted < 0 or planted == 1:  # before all the fitting
         raise InputError(
             "`planted` must be 0, or a whole number from 2 on: one repetition gives no interval; "
-            f"got {planted!r}."
+            f"got {readable(planted)}."
         )
     if not (isinstance(n_resamples, Integral) and n_resamples >= 2):
-        raise InputError(f"`n_resamples` must be a whole number from 2 on; got {n_resamples!r}.")
+        shown = readable(n_resamples)
+        raise InputError(f"`n_resamples` must be a whole number from 2 on; got {shown}.")
     decision = Decision(threshold, None if threshold is not None else capacity)
     if bounds is not None:
         check_strength(bounds)
