@@ -59,7 +59,7 @@ def test_an_axis_leaves_room_for_the_intervals(tmp_path):
     """AUCs from .6 to .95 are not drawn from zero: half of the axis would be empty."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = dcem.read_table(table(tmp_path / "t.csv", n=400, slope=0.8), dcem.Roles(label="out"))
+        made = dcem.read_table(table(tmp_path / "t.csv", n=260, slope=0.5), dcem.Roles(label="out"))
         comparison = dcem.compare_methods(
             made.problem,
             ["tested-only:linear", "tested-only:boost", "y-obs:linear"],
@@ -71,6 +71,6 @@ def test_an_axis_leaves_room_for_the_intervals(tmp_path):
     scale = re.search(r'class="strip scale">(.*?)</td>', page, re.S)[1]
     first = float(re.search(r">(-?[.\d]+)<", scale)[1])
     lows = [one.judgements["dr"].auc.low for one in comparison.methods]
-    assert min(lows) < 0.6  # far from zero nevertheless
+    assert 0.3 < min(lows) < 0.52  # far from zero nevertheless
     assert 0 < first <= min(lows)
     assert first > min(lows) - 0.2

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import rankdata
 
-from dcem.estimation.findings import Finding
+from dcem.estimation.findings import ABOVE_ALL, Finding
 from dcem.estimation.folds import person_folds, within_budget
 from dcem.learners import Sample, make_learner
 from dcem.metrics.roc import auc
@@ -217,7 +217,7 @@ def about_dominant(problem: SelectiveLabels, encoder: Encoder | None = None) -> 
         f"{'them' if several else 'it'} out (`exclude`) and run this again."
     )
     return Finding(
-        "one-column",
+        ABOVE_ALL,
         "serious",
         "features",
         values={"columns": list(dominant.columns), **_measured(dominant)},

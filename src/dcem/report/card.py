@@ -139,7 +139,7 @@ def _judged_opening(
     everybody = target.key != "tested"
     alike = first_screen.fairness(judged, comparison)
     sentences = [
-        f"{first_screen.ranked_right(judged.auc)}{_behind(comparison, target)}.",
+        f"{first_screen.ranked_right(judged.auc)}.{_behind(comparison, target)}",
         *first_screen.beside_plain(comparison, model.result_in(comparison), target),
         *_finds(comparison, judged, target),
         *_untested_in_short(model),
@@ -175,16 +175,18 @@ def _judged_opening(
 
 
 def _behind(comparison: TableComparison, target: Target) -> str:
-    """The rows that an AUC rests on, as a clause; nothing where their counts are withheld."""
+    """The rows that an AUC rests on, as a sentence; nothing where their counts are withheld."""
     every = shown_groups(comparison)[-1]
     counts = [every.get(key) for key in ("people", "tested", "positives_seen", "positives")]
     rows, tested, seen, positives = (one if isinstance(one, int) else None for one in counts)
     if target.key == "truth":
-        return f" (from {rows:,} rows, {positives:,} positive)" if rows and positives else ""
+        if not rows or not positives:
+            return ""
+        return f" This rests on {rows:,} rows, {positives:,} of them positive."
     if not tested:
         return ""
-    found = f", {seen:,} positive" if seen else ""
-    return f" (from {tested:,} tested rows{found})"
+    found = f", {seen:,} of them positive" if seen else ""
+    return f" This rests on {tested:,} tested rows{found}."
 
 
 def _untested_in_short(model: TableModel) -> list[str]:
@@ -225,10 +227,11 @@ def _untested(model: TableModel) -> Iterator[doc.Block]:
         limits: doc.Cell = f"{percent(one.low, 1)} to {percent(one.high, 1)}"
         if not one.borrowed.estimable:
             limits = doc.Missing("", "0 to 100 %: no limits")
+        score = {"mean score": doc.estimate(one.score, "percent")} if calibrated else {}
         rows.append(
             {
                 "untested people": doc.whose(one.group),
-                "mean score": doc.estimate(one.score, "percent") if calibrated else doc.NOTHING,
+                **score,
                 "from tested people like them": doc.estimate(one.borrowed, "percent"),
                 "possible": limits,
                 "out of reach of the tests": percent(one.beyond, 1) if one.beyond else "none",
@@ -249,8 +252,8 @@ def _untested(model: TableModel) -> Iterator[doc.Block]:
     if lost := [one for one in model.untested if one.beyond or not one.borrowed.estimable]:
         each = listed([f"{_whose(one.group)} ({_why_beyond(one)})" for one in lost], len(lost))
         remarks.append(
-            f"Overlap fails: {each}. For these people the model guesses, and nothing limits how "
-            "far it is off."
+            f"Overlap fails, or too few were tested: {each}. For these people the model guesses, "
+            "and nothing limits how far it is off."
         )
     if remarks:
         yield doc.Text(tuple(remarks), bullets=True)
@@ -262,7 +265,7 @@ def _whose(name: str) -> str:
 
 def _why_beyond(one: UntestedRisk) -> str:
     if not one.borrowed.estimable:
-        return one.borrowed.reason
+        return one.borrowed.reason.removeprefix(f"in group {one.group}, ")
     return f"{percent(one.beyond, 1)} of the untested are out of reach"
 
 

@@ -16,7 +16,7 @@ from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.influence import Statistic
 from dcem.estimation.outcomes import Unseen, uncertain
 from dcem.metrics.estimate import Estimate
-from dcem.table.disclosure import THRESHOLD
+from dcem.table.disclosure import THRESHOLD, in_tens
 
 HIDDEN = 2.0  # odds ratio of a hidden cause
 
@@ -55,7 +55,9 @@ def untested_risks(evaluator: Evaluator, score: np.ndarray) -> tuple[UntestedRis
         inside = untested & within
         if not why and people.count(inside) < THRESHOLD:
             why = "hardly any of the untested is within reach of the tests"
-        beyond = 1 - people.mean(within * 1.0, untested).value
+        # to tens of people: a finer share of a small group would tell a small count
+        rows_beyond = np.array([float((untested & ~within).sum())])
+        beyond = min(float(in_tens(rows_beyond)[0] / untested.sum()), 1.0)
         borrowed, low, high = Estimate(float("nan"), reason=why), 0.0, 1.0
         if not why:
             ends = [
@@ -64,7 +66,7 @@ def untested_risks(evaluator: Evaluator, score: np.ndarray) -> tuple[UntestedRis
             ]
             borrowed, low, high = ends[1], ends[0].low, ends[2].high
         mean = people.mean(score, inside if not why else untested).value
-        found.append(UntestedRisk(name, float(mean), borrowed, low, high, float(beyond)))
+        found.append(UntestedRisk(name, float(mean), borrowed, low, high, beyond))
     return tuple(found)
 
 
