@@ -81,7 +81,9 @@ class _Search:
         self.features = features
         self.fold = person_folds(tested, FOLDS, 0)
         blocks = {name: self.X[:, own] for name, own in features.items()}
-        self.risk = {(name,): self._risk_alone(block) for name, block in blocks.items()}
+        self.risk: dict[tuple[str, ...], np.ndarray] = {
+            (name,): self._risk_alone(block) for name, block in blocks.items()
+        }
         for family, code in _families(blocks):
             self.risk[family] = self._risk_of_cells(code)
         self.auc = {names: float(auc(self.y, risk)) for names, risk in self.risk.items()}

@@ -69,8 +69,10 @@ def fit_table(
         estimator = start.estimator.refit(
             table.problem, random_state=random_state, progress=progress
         )
-        kept = {"why": start.why, "started_from": start.source, "dominant": dominant}
-        return TableModel(estimator, table.encoder, table.roles, table.source, usual, **kept)
+        why, before = start.why, start.source
+        return TableModel(
+            estimator, table.encoder, table.roles, table.source, usual, why, before, dominant
+        )
     choice = choose(record=not table.roles.no_record) if method == AUTO else method
     name, why = (choice.method, choice.reason) if isinstance(choice, Choice) else (choice, "")
     require_method(name, learner)
