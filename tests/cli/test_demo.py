@@ -39,7 +39,7 @@ def test_every_method_is_judged_and_only_the_oracle_saw_the_truth(comparison) ->
         assert one.auc.low <= one.auc.value <= one.auc.high
         assert set(one.roc_curves) == {"0", "1"}
         assert one.gap_pair == ("0", "1")
-        assert (one.auc_gain is None) == (name == "tested-only")
+        assert (one.auc_gain is None) == (name == comparison.reference)
     assert judged["y-model"].auc.value > judged["y-obs"].auc.value + 0.1
     history = by_name["dcem"].history
     assert history is not None
