@@ -73,6 +73,7 @@ def test_each_group_has_limits_that_hold_its_truth(tmp_path):
 
 def test_limits_are_wider_than_the_interval_that_assumes_no_hidden_cause(tmp_path):
     _, rows = card(*people(), tmp_path)
+    assert len(rows) == 3
     for *_, borrowed, possible, _ in rows.values():
         inner = [float(end) / 100 for end in re.search(r"\[(.*), (.*)\]", borrowed).groups()]
         low, high = limits(possible)
