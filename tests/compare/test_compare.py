@@ -148,9 +148,11 @@ class TestCompare:
             known = method.judgements["truth"].auc.value
             assert method.judgements["dr"].auc.value == pytest.approx(known, abs=0.06)
 
-    def test_gains_are_counted_from_tested_only(self, comparison: TableComparison) -> None:
-        other, reference = comparison.methods
-        assert comparison.reference == reference.name == "tested-only"
+    def test_differences_are_not_counted_from_the_network_of_the_tested(
+        self, comparison: TableComparison
+    ) -> None:
+        reference, other = comparison.methods
+        assert comparison.reference == reference.name == "y-obs"
         assert reference.judgements["dr"].auc_gain is None
         gain = other.judgements["dr"].auc_gain
         assert gain is not None

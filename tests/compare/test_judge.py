@@ -68,7 +68,7 @@ def test_equal_methods_are_level_and_a_bad_one_is_behind() -> None:
 
 
 def judged(evaluator: Evaluator, scored: Scored) -> Judgement:
-    return Judge(evaluator, {"one": scored}, "one", "0", Decision(capacity=0.1))("one", "truth")
+    return Judge(evaluator, {"one": scored}, "0", Decision(capacity=0.1))("one", "truth")
 
 
 def test_the_luck_of_training_widens_what_is_said_of_groups() -> None:

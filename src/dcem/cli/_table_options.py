@@ -217,6 +217,21 @@ def show_columns(
             )
 
 
+def show_finding(finding: Any, console: Any, say: Callable[[str], str] = str) -> None:
+    """Print a finding and what to do about it; nothing for None."""
+    from rich.markup import escape
+
+    if finding is None:
+        return
+    headline, remedy = (
+        "".join(sign if sign.isprintable() else "?" for sign in say(text))
+        for text in (finding.headline.replace("`", ""), finding.remedy)
+    )
+    remedy = remedy.replace("`exclude`", "--exclude")
+    console.print(f"[bold red]{finding.severity}:[/bold red] [bold]{escape(headline)}[/bold]")
+    console.print(f"What to do: {escape(remedy)}\n")
+
+
 def _show_each(table: UserTable, console: Any) -> None:
     from rich.markup import escape
     from rich.table import Table as Grid

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dcem.compare.first_look import FirstLook
     from dcem.table.labels import SelectiveLabels
 
+CHANCE = 0.525  # an AUC below it is no better than chance on a few thousand rows
 UNSURE = 2.0  # other programs slow a machine down: a time may be so many times as long, or short
 STEPS = {  # command -> what to write
     "audit": "--report audit.html",
@@ -43,6 +44,7 @@ def check(
     from dcem.app.commands import as_options
     from dcem.cli.init import show
     from dcem.compare.first_look import first_look
+    from dcem.compare.one_column import about_dominant
     from dcem.report.words import speak
     from dcem.scoring.fit import mention_few_results
     from dcem.table import Roles, propose_roles, read_table
@@ -66,9 +68,8 @@ def check(
         read = read_table(table, Roles(**roles), query)
     options.show_columns(read, console, say, whole=True)
     after = "somebody was found" if read.problem.positives_only else "the decision to test"
-    known = f"No column looks as if it had been recorded after {after}; only you can be sure."
-    if read.leaks:
-        known = f"Only you can know whether other columns were recorded after {after}."
+    others = "other " * bool(read.leaks)
+    known = f"Only you can know whether {others}columns were recorded after {after}."
     console.print(say(known))
     console.print()
     say = speak(words, read.problem.group_names)
@@ -77,6 +78,8 @@ def check(
     with telling({}, aside) as progress:
         progress("looking at a few thousand rows")
         look = first_look(read.problem)
+        dominant = about_dominant(read.problem, read.encoder)
+    options.show_finding(dominant, console, say)
     if not read.problem.positives_only:
         _show_overlap(look, console, say)
     _show_times(seconds_of(read.problem), needed, table, console)
@@ -91,12 +94,14 @@ def _show_overlap(look: FirstLook, console: Any, say: Callable[[str], str]) -> N
     if not look.overlap:
         console.print(say("Everybody is tested, or nobody is: there is no overlap to examine."))
         return
-    console.print(
-        say(
-            f"Who is tested can be predicted with an AUC of {number(look.predictable, 2)} "
-            f"(a quick model of {look.rows:,} rows; chance alone gives .5)."
-        )
+    rows = f"a quick model of {look.rows:,} rows"
+    told = (
+        f"Who is tested can be predicted with an AUC of {number(look.predictable, 2)} "
+        f"({rows}; chance alone gives .5)."
     )
+    if look.predictable < CHANCE:
+        told = f"Who is tested cannot be predicted from the features by {rows}."
+    console.print(say(told))
     for name, one in look.overlap.items():
         if name not in look.too_few and not one.complete:
             what = one.reason.removeprefix("no overlap: ") or (

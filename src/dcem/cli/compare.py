@@ -30,7 +30,7 @@ def compare(
         list[str] | None,
         typer.Option(
             help="Method to compare; repeat it, or separate with commas. Gains are relative to "
-            "tested-only if it is among them, else to the first."
+            "the better of tested-only:boost and tested-only:linear, if they are among them."
         ),
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,

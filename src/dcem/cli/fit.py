@@ -102,6 +102,7 @@ def fit(
     from rich.console import Console
 
     from dcem.compare.durations import fit_seconds
+    from dcem.compare.one_column import about_dominant
     from dcem.estimation.bounds import check_strength
     from dcem.estimation.risk_limits import require_learnable
     from dcem.methods.choosing import Choice, choose
@@ -150,6 +151,7 @@ def fit(
     console.print()
     console.print(read.problem.summary(small_cells=False, say=say), markup=False)
     console.print()
+    options.show_finding(about_dominant(read.problem, read.encoder), console, say)
     started = time.perf_counter()
     chosen: str | Choice = method
     if start is not None:

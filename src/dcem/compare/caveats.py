@@ -97,9 +97,12 @@ def warn(
             yield found("unpredictable", sentence, text)
     if len(comparison.groups) > 1 and comparison.targets[0].available:
         yield from about_lost_groups(comparison, enough)
-    for method in recommended_first(comparison):
-        if {"ipw", "dr"} <= method.judgements.keys():
-            yield from about_estimates(method, comparison.known_rates, whom_beyond(comparison))
+    whom = whom_beyond(comparison)
+    both = [m for m in recommended_first(comparison) if {"ipw", "dr"} <= m.judgements.keys()]
+    for method in both[:1]:
+        yield from about_estimates(method, whom)
+    for method in both:
+        yield from about_assumption(method, comparison.known_rates, whom)
 
 
 def about_lost_groups(comparison: TableComparison, enough: Collection[str]) -> Iterator[Finding]:
@@ -133,8 +136,8 @@ def about_lost_groups(comparison: TableComparison, enough: Collection[str]) -> I
         yield found("groups-beyond", sentence, text, groups=list(reasons))
 
 
-def about_estimates(method: MethodResult, known: str, whom: str = EVERYBODY) -> Iterator[Finding]:
-    """Where the two estimates for everybody differ, or assume what the method does not."""
+def about_estimates(method: MethodResult, whom: str = EVERYBODY) -> Iterator[Finding]:
+    """That the two estimates for everybody differ, if they do."""
     ipw, dr = (method.judgements[key].auc for key in ("ipw", "dr"))
     if ipw.low > dr.high or ipw.high < dr.low:
         sentence = (
@@ -144,6 +147,10 @@ def about_estimates(method: MethodResult, known: str, whom: str = EVERYBODY) -> 
         text = "One of the models behind them is wrong."
         values = {"method": method.name, "ipw": ipw.value, "dr": dr.value}
         yield found("estimates-disagree", sentence, text, **values)
+
+
+def about_assumption(method: MethodResult, known: str, whom: str = EVERYBODY) -> Iterator[Finding]:
+    """That a method assumes something else than the numbers it is judged by, if it does."""
     if entry_of(method.name).kind != "selection":
         return
     sentence = (

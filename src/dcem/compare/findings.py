@@ -22,7 +22,7 @@ from dcem.compare.results import (
 from dcem.estimation.effects import drives_testing_more
 from dcem.estimation.findings import Finding, clearly_off, too_high_or_low
 from dcem.estimation.results import EVERYBODY, Effect
-from dcem.methods.choosing import DEFAULT, PREFERRED, Choice, choose
+from dcem.methods.choosing import DEFAULT, PREFERRED, SIMPLE_RIVALS, Choice, choose
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import SMALL, WITHHELD
 from dcem.text import group, listed, number, percent
@@ -57,7 +57,7 @@ KEYS = {
     "gain-small": ("methods", "fine", ""),
     "gain-unclear": ("methods", "fine", ""),
     "gain-unknown": ("methods", "caution", "Do not choose it for its gain."),
-    "groups-differ": ("groups", "serious", f"Say for whom it is worse. {_BY_GROUP}"),
+    "groups-differ": ("groups", "caution", f"Say for whom it is worse. {_BY_GROUP}"),
     "curves-differ": ("groups", "caution", _BY_GROUP),
     "groups-alike": ("groups", "fine", ""),
     "small-groups": (
@@ -163,14 +163,14 @@ def conclusions(comparison: TableComparison) -> Iterator[Finding]:
         reason = _choice(standing, list(judged), chosen).reason
         sentence = f"Take `{taken}`: {reason}."
         yield found("choice", sentence, method=taken, reason=reason)
-    for name, one in judged.items():
-        if one.auc_gain is not None:
-            yield about_gain(name, one, comparison.reference, floor)
-    yield from about_groups(judged, comparison.reference_group, floor)
-    yield from about_calibration(judged)
-    yield from about_group_risks(taken, judged[taken])
+    own = judged[taken]
+    if own.auc_gain is not None and comparison.reference in SIMPLE_RIVALS:
+        yield about_gain(taken, own, comparison.reference, floor)
+    yield from about_groups(taken, own, comparison.reference_group, floor)
+    yield from about_calibration(judged, taken)
+    yield from about_group_risks(taken, own)
     if {"dr", "tested"} <= {target.key for target in comparison.targets if target.available}:
-        yield from about_selection(methods, whom)
+        yield from about_selection(methods[0], whom)
     whose = f"the score of `{taken}`"
     yield from about_drivers(whose, comparison.testing_effects, methods[0].effects)
 
@@ -263,7 +263,7 @@ def about_best(
         "best",
         f"{sentence}.",
         text if standing.ahead_of else "",
-        "caution" if level else "fine",
+        "note" if level else "fine",
         best=best,
         level_with=level,
         **{f"ahead_of_{name}": by for name, by in standing.ahead_of.items()},
@@ -285,17 +285,24 @@ def about_gain(name: str, judged: Judgement, reference: str, floor: float) -> Fi
     assert gain is not None
     if not gain.estimable:
         why = f": {gain.reason}" if gain.reason else ""
-        sentence = f"`{name}` cannot be compared with `{reference}`{why}."
+        sentence = f"`{name}` cannot be compared with {rival_named(reference)}{why}."
         return found("gain-unknown", sentence, method=name)
-    better = "better" if gain.value > 0 else "worse"
+    better, rival = "better" if gain.value > 0 else "worse", rival_named(reference)
     if not gain.excludes(0):
-        key, says = "gain-unclear", f"about as well as `{reference}`, as far as this table can tell"
+        key, says = "gain-unclear", f"about as well as {rival}, as far as this table can tell"
     elif abs(gain.value) < floor:
-        key, says = "gain-small", f"{better} than `{reference}` by too little to matter"
+        key, says = "gain-small", f"{better} than {rival} by too little to matter"
     else:
-        key, says = "gain" if gain.value > 0 else "loss", f"{better} than `{reference}`"
+        key, says = "gain" if gain.value > 0 else "loss", f"{better} than {rival}"
     auc = f"AUC {number(judged.auc.value)}, difference {gain:gain}"
-    return found(key, f"`{name}` ranks people {says} ({auc}).", method=name, gain=gain)
+    values = {"method": name, "reference": reference, "gain": gain}
+    return found(key, f"`{name}` ranks people {says} ({auc}).", **values)
+
+
+def rival_named(reference: str) -> str:
+    """The method that gains are counted from: `boosted trees on the tested`."""
+    plain = SIMPLE_RIVALS.get(reference)
+    return f"{plain} on the tested" if plain else f"`{reference}`"
 
 
 def methods_named(names: Sequence[str]) -> str:
@@ -343,30 +350,11 @@ def worse_or_better(groups: Mapping[str, Estimate]) -> str:
 
 
 def about_groups(
-    judged: Mapping[str, Judgement], reference_group: str, floor: float
-) -> list[Finding]:
-    """How alike the groups are served: a finding per method, or one if all are within chance."""
-    known = {name: one for name, one in judged.items() if one.roc_gap.estimable}
-    if not known:
-        return []
-    if any(clear_groups(one, floor) or clear_pairs(one) for one in known.values()):
-        return [about_fairness(name, one, reference_group, floor) for name, one in known.items()]
-    name, widest = max(known.items(), key=lambda pair: pair[1].roc_gap.value)
-    assert widest.gap_pair is not None
-    left = not_compared(widest)
-    whose = (
-        "every method" if len(known) == len(judged) else "every method that can be judged by group"
-    )
-    sentence = (
-        "No two groups' ROC curves differ by more than chance, for "
-        f"{f'`{name}`' if len(known) == 1 else whose}; the largest ROC gap is "
-        f"{widest.roc_gap:score} (`{name}`, {named(widest.gap_pair)}){_but_for(left)}."
-    )
-    return [found("groups-alike", sentence, gap=widest.roc_gap, not_compared=left)]
-
-
-def about_fairness(name: str, judged: Judgement, reference_group: str, floor: float) -> Finding:
-    """Which groups a method ranks worse or better than the reference group."""
+    name: str, judged: Judgement, reference_group: str, floor: float
+) -> Iterator[Finding]:
+    """Which groups a method ranks worse or better than the reference group, if that is known."""
+    if not judged.roc_gap.estimable:
+        return
     groups, pairs = clear_groups(judged, floor), clear_pairs(judged)
     text = ""
     if groups:
@@ -382,7 +370,7 @@ def about_fairness(name: str, judged: Judgement, reference_group: str, floor: fl
     else:
         key, says = "groups-alike", ": no two groups' ROC curves differ by more than chance"
     left = not_compared(judged)
-    return found(
+    yield found(
         key,
         f"`{name}`{says}; largest ROC gap {judged.roc_gap:score}{_but_for(left)}.",
         text,
@@ -396,10 +384,11 @@ def about_fairness(name: str, judged: Judgement, reference_group: str, floor: fl
     )
 
 
-def about_calibration(judged: Mapping[str, Judgement]) -> list[Finding]:
-    """Whose predicted risks are clearly further off than the closest: intervals lie apart.
+def about_calibration(judged: Mapping[str, Judgement], taken: str) -> list[Finding]:
+    """Methods whose predicted risks are clearly further off than the closest: intervals lie apart.
 
-    Of these, scores whose AUC is not clearly above a half are not worth a recalibration.
+    Of these, scores whose AUC is not clearly above a half are not worth a recalibration. It is a
+    caution for the method that is `taken`, and a note for the others.
     """
     errors = {name: one.calibration_error for name, one in judged.items()}
     errors = {name: error for name, error in errors.items() if error.estimable}
@@ -409,13 +398,16 @@ def about_calibration(judged: Mapping[str, Judgement]) -> list[Finding]:
     useless = [name for name in worse if name not in useful]
     findings = []
     for key, names in (("calibration", useful), ("neither-risk-nor-rank", useless)):
+        own = taken in names
+        names = [taken] if own else names
         if names:
             listing = listed([f"`{name}` ({errors[name]:error})" for name in names])
             sentence = (
                 f"The risks predicted by {listing} are further off than those of `{best}` "
                 f"({errors[best]:error}; mean absolute calibration error)."
             )
-            findings.append(found(key, sentence, methods=names, errors=errors))
+            severity = "" if own else "note"
+            findings.append(found(key, sentence, "", severity, methods=names, errors=errors))
     return findings
 
 
@@ -429,19 +421,16 @@ def about_group_risks(name: str, judged: Judgement) -> list[Finding]:
     return [found("groups-off", sentence, text, method=name, groups=list(off), errors=off)]
 
 
-def about_selection(methods: Sequence[MethodResult], whom: str = EVERYBODY) -> list[Finding]:
-    """Methods whose quality among the tested is clearly not that among everybody in reach."""
-    findings = []
-    for method in methods:
-        tested, everybody = (method.judgements[key].auc for key in ("tested", "dr"))
-        if tested.low > everybody.high:
-            sentence = (
-                f"`{method.name}` looks better among the tested ({number(tested.value)}) than it "
-                f"is estimated to be among {whom} ({number(everybody.value)})."
-            )
-            values = {"tested": tested.value, "dr": everybody.value}
-            findings.append(found("flattered", sentence, method=method.name, **values))
-    return findings
+def about_selection(method: MethodResult, whom: str = EVERYBODY) -> Iterator[Finding]:
+    """That a method is clearly better among the tested than among everybody in reach, if so."""
+    tested, everybody = (method.judgements[key].auc for key in ("tested", "dr"))
+    if tested.low > everybody.high:
+        sentence = (
+            f"`{method.name}` looks better among the tested ({number(tested.value)}) than it "
+            f"is estimated to be among {whom} ({number(everybody.value)})."
+        )
+        values = {"tested": tested.value, "dr": everybody.value}
+        yield found("flattered", sentence, method=method.name, **values)
 
 
 def about_drivers(whose: str, testing: Sequence[Effect], score: Sequence[Effect]) -> list[Finding]:

@@ -23,7 +23,7 @@ from dcem.compare.results import FitHistory
 from dcem.estimation.effects import PartQuestions
 from dcem.estimation.folds import percentiles
 from dcem.learners import LEARNERS, make_learner
-from dcem.methods.choosing import DEFAULT, RIVALS
+from dcem.methods.choosing import DEFAULT, NETWORK_OF_TESTED, RIVALS, SIMPLE_RIVALS
 from dcem.methods.registry import MEMBERS, METHODS, delivered, entry_of, works_here
 from dcem.ray_cluster import shared_out
 from dcem.table.labels import SelectiveLabels
@@ -132,6 +132,17 @@ def what_it_does(name: str) -> str:
     if learner in LEARNERS:
         learner = make_learner(learner, 0).words
     return f"{first.rstrip('.')}: {learner}." if learner else first
+
+
+def in_short(name: str) -> str:
+    """A few words about a method, other words for each of its learners."""
+    short, learner = METHODS[name].in_short, name.partition(":")[2]
+    words = SIMPLE_RIVALS.get(name, "")
+    if learner in LEARNERS:
+        words = words or make_learner(learner, 0).words
+    elif name == NETWORK_OF_TESTED:
+        words = "a network"
+    return f"{short}: {words}" if words else short
 
 
 def fit_and_score(

@@ -34,6 +34,7 @@ from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.influence import FEWEST_TESTED, People, differences, simultaneous
 from dcem.estimation.outcomes import POPULATION, Masses
 from dcem.estimation.results import EVERYBODY
+from dcem.methods.choosing import NETWORK_OF_TESTED, PREFERRED, SIMPLE_RIVALS
 from dcem.metrics import absolute
 from dcem.metrics.calibration import equal_mass
 from dcem.metrics.estimate import Estimate, GapEstimate
@@ -147,7 +148,6 @@ class Judge:
 
     evaluator: Evaluator
     scored: Mapping[str, Scored]
-    reference: str  # the method that gains are counted from
     reference_group: str  # the group that the others are compared with
     decision: Decision
     n_resamples: int = 200
@@ -157,6 +157,24 @@ class Judge:
     def ranks(self) -> dict[str, Ranks]:
         """How well people are ranked, by target."""
         return {one: Ranks(self.evaluator, one, self.scored) for one in self.evaluator.masses}
+
+    @cached_property
+    def reference(self) -> str:
+        """The method that gains are counted from: the best of the simple rivals, by their AUC.
+
+        Without a simple rival it is the first method, but not the network of the tested: a gain
+        over it says little.
+        """
+        names = [name for name in SIMPLE_RIVALS if name in self.scored]
+        if not names:
+            others = [name for name in self.scored if name != NETWORK_OF_TESTED]
+            return next(iter(others or self.scored))
+        for target in PREFERRED:
+            if target in self.ranks and not self.evaluator.lacking(target):
+                areas = {name: self.ranks[target].auc(name) for name in names}
+                known = [name for name in names if areas[name].estimable] or names
+                return max(known, key=lambda name: areas[name].value)
+        return names[0]
 
     def __call__(self, name: str, target: str) -> Judgement:
         """One method as one target sees it."""

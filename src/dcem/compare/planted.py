@@ -107,7 +107,6 @@ def planting(
     nuisances: Nuisances,
     methods: Sequence[str],
     *,
-    reference: str | None = None,
     repetitions: int = 3,
     max_rows: int = PLANTED_ROWS,
     level: float = 0.95,
@@ -115,10 +114,11 @@ def planting(
     params: Mapping[str, Any] | None = None,
     progress: Announce = lambda text: None,
     ray: Any = None,
-) -> Callable[[], Planted]:
+) -> Callable[..., Planted]:
     """Plant outcomes, censor them by the fitted policy, and begin to fit: the answer when called.
 
-    The fits go on in other processes meanwhile, where there is enough to fit.
+    The fits go on in other processes meanwhile, where there is enough to fit. The answer takes the
+    method that gains are counted from; without one it is the first.
 
     Parameters
     ----------
@@ -129,8 +129,6 @@ def planting(
     methods
         Names; since many tables are planted, each is fitted as a single model, the ensemble in
         two folds and its networks in a quarter of the steps.
-    reference
-        The method that gains are counted from; the first if none is given.
     repetitions
         How often each family is planted, with new outcomes and new people.
     max_rows
@@ -151,7 +149,6 @@ def planting(
             f"`repetitions` must be 2 or more, or there are no intervals; got {repetitions}."
         )
     methods = check_methods(methods)
-    reference = reference or methods[0]
     begun = time.perf_counter()
     indices = fitted_index(problem, nuisances), policy_index(problem, nuisances)
     nuisances = replace(nuisances, testing=by_decider(problem, nuisances.testing))
@@ -165,10 +162,10 @@ def planting(
     parts = [Part(task.train, task.test) for task in tasks]
     fits = fit_and_score(methods, parts, random_state, params, n_members=1, n_folds=FOLDS, ray=ray)
 
-    def answer() -> Planted:
+    def answer(reference: str | None = None) -> Planted:
         found = collected(fits, methods, len(parts), PLANTING, progress, aloud=False)
         scores = {name: [one.score for one in of] for name, of in found.items()}
-        return _recovered(tasks, scores, reference, level, begun)
+        return _recovered(tasks, scores, reference or methods[0], level, begun)
 
     return answer
 

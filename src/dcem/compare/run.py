@@ -29,6 +29,7 @@ from dcem.compare.bounds import about_bounds, compare_bounds
 from dcem.compare.credit import about_swaps, lent
 from dcem.compare.deciders import about_deciders, judge_by_deciders
 from dcem.compare.judge import Decision, Judge, testing_by_score
+from dcem.compare.one_column import about_dominant
 from dcem.compare.planted import planting
 from dcem.compare.results import (
     ComparedGroup,
@@ -47,19 +48,18 @@ from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.results import Effect
 from dcem.extras import versions
 from dcem.methods.fitting import require_same_features
-from dcem.methods.registry import MEMBERS, METHODS, entry_of
+from dcem.methods.registry import MEMBERS, entry_of
 from dcem.ray_cluster import connection
 from dcem.table import checks
 from dcem.table.disclosure import few_people
 from dcem.table.encoder import Encoder
 from dcem.table.known_rates import known_words
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import InputError, formerly, notice, rows_text
+from dcem.table.messages import InputError, formerly, notice, readable, rows_text
 from dcem.table.positives_only import require_record
 
 MAX_ROWS = 10_000
 FLOOR = 0.005  # differences in AUC that nobody would act on
-REFERENCE = "tested-only"  # what every method has to beat
 DOING, JUDGING = "fitting methods", "judging"  # what is told of it
 
 
@@ -100,8 +100,9 @@ def compare_methods(
         The table.
     methods
         Names from `dcem.methods.names()`; None is the default and its rivals. Gains are counted
-        from `tested-only` where it is among them, else from the first. Those that learn from the
-        truth need `test` and `truth`.
+        from the better of the simple rivals, `tested-only:boost` (boosted trees) and
+        `tested-only:linear` (logistic regression); where neither is among them, from the first, but
+        not from the network `tested-only`. Those that learn from the truth need `test` and `truth`.
     truth
         Everybody's true outcome [n], where it exists. It is used for judging alone: no method, and
         no other target, sees it. With `test`, a mapping with "test" and, for methods that learn
@@ -176,10 +177,11 @@ def compare_methods(
     if not isinstance(planted, Integral) or planted < 0 or planted == 1:  # before all the fitting
         raise InputError(
             "`planted` must be 0, or a whole number from 2 on: one repetition gives no interval; "
-            f"got {planted!r}."
+            f"got {readable(planted)}."
         )
     if not (isinstance(n_resamples, Integral) and n_resamples >= 2):
-        raise InputError(f"`n_resamples` must be a whole number from 2 on; got {n_resamples!r}.")
+        shown = readable(n_resamples)
+        raise InputError(f"`n_resamples` must be a whole number from 2 on; got {shown}.")
     decision = Decision(threshold, None if threshold is not None else capacity)
     if bounds is not None:
         check_strength(bounds)
@@ -201,7 +203,6 @@ def compare_methods(
         replace(part, asked=questions.among(split.scored_in == k))
         for k, part in zip(np.unique(split.scored_in), split.parts, strict=True)
     ]
-    reference = REFERENCE if REFERENCE in names else names[0]
     usable = [name for name in names if not entry_of(name).needs_truth]
     with connection(backend, address) as ray:
         fits = fitting.fit_and_score(
@@ -221,7 +222,6 @@ def compare_methods(
                 judged,
                 evaluator.nuisances,
                 usable,
-                reference=reference,
                 repetitions=planted,
                 level=level,
                 random_state=random_state,
@@ -236,7 +236,6 @@ def compare_methods(
         judge = Judge(
             evaluator,
             {name: fitting.pooled_folds(of, split.scored_in) for name, of in of_parts.items()},
-            reference,
             problem.reference_group or largest,
             decision,
             n_resamples,
@@ -268,10 +267,11 @@ def compare_methods(
             if (standing := one.standing(usable, floor)) is not None
         }
         by_decider = judge_by_deciders(judge, standings)
-        recovered = answer() if answer is not None else None
+        recovered = answer(judge.reference) if answer is not None else None
+        dominant = about_dominant(problem, encoder)
     comparison = TableComparison(
         methods=tuple(results),
-        reference=reference,
+        reference=judge.reference,
         reference_group=judge.reference_group,
         standings=standings,
         decision=str(judge.decision),
@@ -313,7 +313,7 @@ def compare_methods(
         testing_effects=_of(testing_effects, columns),
         bounds=compare_bounds(judge, usable, bounds) if bounds else None,
     )
-    taken = findings.recommended(comparison) or results[names.index(reference)]
+    taken = findings.recommended(comparison) or results[names.index(judge.reference)]
     robust = {one.name: one.judgements["dr"].auc for one in results}
     robust = robust if evaluator.overlap.complete else {}  # bounds by decider are of everybody
     told_by_deciders, warned_by_deciders = about_deciders(by_decider, robust)
@@ -326,6 +326,7 @@ def compare_methods(
             *told_by_deciders,
         ),
         warnings=(
+            *([] if dominant is None else [dominant]),
             *caveats.warn(comparison, suspicious or {}, enough),
             *([caveats.about_time(problem, split.block)] if split.block is not None else ()),
             *warned_by_deciders,
@@ -407,7 +408,7 @@ def _result(name: str, judge: Judge, withheld: Collection[str]) -> MethodResult:
     return MethodResult(
         name=name,
         what_it_does=fitting.what_it_does(name),
-        in_short=METHODS[name].in_short,
+        in_short=fitting.in_short(name),
         judgements={
             target: without_withheld(judge(name, target), withheld) for target in evaluator.masses
         },

@@ -53,7 +53,7 @@ from dcem.metrics.calibration import equal_mass
 from dcem.metrics.estimate import Estimate
 from dcem.table.disclosure import THRESHOLD, in_tens
 from dcem.table.labels import SelectiveLabels
-from dcem.table.messages import InputError
+from dcem.table.messages import InputError, readable
 
 LARGEST_STRENGTH = 10.0  # no stated strength is taken beyond: hardly anything follows from it
 STRENGTHS = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
@@ -71,7 +71,7 @@ def check_strength(gamma: float) -> float:
     if not (isinstance(gamma, Real) and 1 <= gamma <= LARGEST_STRENGTH):
         raise InputError(
             "`bounds` must be an odds ratio from 1 (features explain who is tested) to "
-            f"{LARGEST_STRENGTH:g}, such as 2, which covers its inverse too; got {gamma!r}."
+            f"{LARGEST_STRENGTH:g}, such as 2, which covers its inverse too; got {readable(gamma)}."
         )
     return float(gamma)
 

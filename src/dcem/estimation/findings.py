@@ -14,7 +14,9 @@ from dcem.text import group, listed
 
 KEY: Any = {"key": True}  # marks fields that are looked up, not read: they are never reworded
 SEVERITIES = ("serious", "caution", "note", "fine")
-FIRST = ("leak", "groups-unlike")  # before all others, which cannot be trusted beside them
+# Before all others, which cannot be trusted beside them; the first of them before the rest.
+ABOVE_ALL = "one-column"
+FIRST = (ABOVE_ALL, "leak", "groups-unlike")
 
 
 OFF = 0.02  # by so much a group's risks are off, at least, to be pointed out
@@ -44,7 +46,12 @@ class Finding:
 
 def by_severity(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The serious ones first, and before them what makes the rest doubtful."""
-    return tuple(sorted(findings, key=lambda f: (f.key not in FIRST, SEVERITIES.index(f.severity))))
+    return tuple(sorted(findings, key=_place))
+
+
+def _place(finding: Finding) -> tuple[bool, bool, int]:
+    severity = SEVERITIES.index(finding.severity)
+    return finding.key != ABOVE_ALL, finding.key not in FIRST, severity
 
 
 def clearly_off(calibration_in_the_large: Mapping[str, Estimate]) -> dict[str, Estimate]:

@@ -17,6 +17,12 @@ from dcem.methods.registry import METHODS, entry_of, works_here
 DEFAULT = "ensemble"
 WITHOUT_RECORD = "purple"  # the default where nobody recorded who was tested
 PREFERRED = ("truth", "dr", "ipw", "tested", "found")  # targets of a comparison, most telling first
+# Fitted to the tested alone: gains are counted from the better of them.
+SIMPLE_RIVALS = {
+    "tested-only:boost": "boosted trees",
+    "tested-only:linear": "logistic regression",
+}
+NETWORK_OF_TESTED = "tested-only"
 RIVALS = ("tested-only", "tested-only:linear", "tested-only:boost", "ipw", "y-obs", "dcem")
 
 

@@ -7,7 +7,8 @@ to all of them afterwards. Without such a comparison the card says that nobody h
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from dcem import __version__
 from dcem.audit.positives_only_findings import FOUND_ASSUMPTION
@@ -20,6 +21,7 @@ from dcem.metrics.estimate import Estimate
 from dcem.report import bounds
 from dcem.report import compare_opening as first_screen
 from dcem.report import document as doc
+from dcem.report.compare_tables import shown_groups
 from dcem.report.drivers import driver_blocks
 from dcem.report.fitted import (
     fit_settings,
@@ -30,8 +32,9 @@ from dcem.report.fitted import (
 )
 from dcem.report.shared import listed_findings, of_a_draw, rows_used, sections, with_worst
 from dcem.scoring.model import TableModel
+from dcem.scoring.untested import HIDDEN, UntestedRisk
 from dcem.table.roles import Roles
-from dcem.text import capitalised, number, of_100, percent
+from dcem.text import capitalised, group, listed, number, of_100, percent
 
 ACCEPTABLE = 0.7  # an AUC from which on ranking is called acceptable (Hosmer and Lemeshow)
 FOUND = "true_positive_rate"
@@ -59,6 +62,7 @@ def card_document(
     driving = driver_blocks(model.testing_effects, model.effects, "its score")
     made = (
         *(_results(comparison, judged, target) if comparison and judged and target else ()),
+        ("untested", "Risk of the untested: an extrapolation", _untested(model)),
         ("bounds", bounds.HEADING, _bounds_section(model)),
         ("drivers", "What drives its score, and what drives testing", driving),
         ("groups", "For whom", () if found is None else (_found_groups(found, model),)),
@@ -79,15 +83,26 @@ def card_document(
         title=f"Model card: {model.name}",
         lead=f"It gives {_given(model)}, from features alone. "
         f"Fitted to {model.source.name}. {what_it_learnt(model.estimator)}".rstrip(),
-        opening=_judged_opening(comparison, judged, target, model)
-        if found is None
-        else _found_opening(found, model),
+        opening=_with_dominant(
+            _judged_opening(comparison, judged, target, model)
+            if found is None
+            else _found_opening(found, model),
+            model,
+        ),
         findings=None,
         sections=sections(made, _facts(model, comparison or found)),
         footer=f"Made with dcem {__version__}. No individual row is on this page.",
         names=frozenset([*names, *model.encoder.columns, model.source.name]),
         data={"judged": judged, "target": target},
     )
+
+
+def _with_dominant(opening: doc.Opening, model: TableModel) -> doc.Opening:
+    """The first screen, above it that a few columns carry the score, if they do."""
+    if model.dominant is None:
+        return opening
+    worst = replace(model.dominant, headline=model.dominant.headline.removesuffix("."))
+    return replace(opening, verdict=replace(opening.verdict, worst=worst))
 
 
 def _given(model: TableModel) -> str:
@@ -123,7 +138,12 @@ def _judged_opening(
     times, _ = of_100(judged.auc.value, judged.auc.low, judged.auc.high)
     everybody = target.key != "tested"
     alike = first_screen.fairness(judged, comparison)
-    sentences = [f"{first_screen.ranked_right(judged.auc)}.", *_finds(comparison, judged, target)]
+    sentences = [
+        f"{first_screen.ranked_right(judged.auc)}.{_behind(comparison, target)}",
+        *first_screen.beside_plain(comparison, model.result_in(comparison), target),
+        *_finds(comparison, judged, target),
+        *_untested_in_short(model),
+    ]
     off = first_screen.risks_of_groups(judged)
     sentences += filter(None, [first_screen.of_the_record(comparison), alike, off])
     of = f", among {target.whom}" if target.reach < 1 else ""
@@ -152,6 +172,101 @@ def _judged_opening(
         _picture(comparison, judged, target),
         (*first_screen.not_of_everybody(target), *of_a_draw(comparison), *LIMITS),
     )
+
+
+def _behind(comparison: TableComparison, target: Target) -> str:
+    """The rows that an AUC rests on, as a sentence; nothing where their counts are withheld."""
+    every = shown_groups(comparison)[-1]
+    counts = [every.get(key) for key in ("people", "tested", "positives_seen", "positives")]
+    rows, tested, seen, positives = (one if isinstance(one, int) else None for one in counts)
+    if target.key == "truth":
+        if not rows or not positives:
+            return ""
+        return f" This rests on {rows:,} rows, {positives:,} of them positive."
+    if not tested:
+        return ""
+    found = f", {seen:,} of them positive" if seen else ""
+    return f" This rests on {tested:,} tested rows{found}."
+
+
+def _untested_in_short(model: TableModel) -> list[str]:
+    """The risk of the untested in a sentence, with its limits."""
+    every = next(iter(model.untested), None)
+    if every is None:
+        return []
+    if not every.borrowed.estimable:
+        why = every.borrowed.reason
+        return [f"The risk of the untested is an extrapolation without limits: {why}."]
+    score = f"its mean score is {percent(every.score, 1)}, but " * model.estimator.calibrated
+    beyond = (
+        f" Nothing limits it for {percent(every.beyond, 1)} of them, who are out of reach of the "
+        "tests."
+    )
+    return [
+        f"The risk of the untested is an extrapolation: {score}{percent(every.low, 1)} to "
+        f"{percent(every.high, 1)} is possible.{beyond * bool(every.beyond)}"
+    ]
+
+
+def _untested(model: TableModel) -> Iterator[doc.Block]:
+    """The risk of the untested by group, its limits, and where overlap fails."""
+    if not model.untested:
+        return
+    calibrated = model.estimator.calibrated
+    yield doc.Text(
+        (
+            "No test says what untested people have. Their risk is borrowed from tested people "
+            "with the same features. A cause that nobody recorded may make it wrong: the limits "
+            f"let the odds of untested people be up to {HIDDEN:g} times those of tested people "
+            f"like them, or {HIDDEN:g} times less, and include chance. A stronger cause would move "
+            "them further. No table can rule that out.",
+        )
+    )
+    rows = []
+    for one in model.untested:
+        limits: doc.Cell = f"{percent(one.low, 1)} to {percent(one.high, 1)}"
+        if not one.borrowed.estimable:
+            limits = doc.Missing("", "0 to 100 %: no limits")
+        score = {"mean score": doc.estimate(one.score, "percent")} if calibrated else {}
+        rows.append(
+            {
+                "untested people": doc.whose(one.group),
+                **score,
+                "from tested people like them": doc.estimate(one.borrowed, "percent"),
+                "possible": limits,
+                "out of reach of the tests": percent(one.beyond, 1) if one.beyond else "none",
+            }
+        )
+    note = "Mean scores and limits are of those within reach of the tests." * any(
+        one.beyond for one in model.untested
+    )
+    yield doc.listing("", rows, note=note)
+    remarks = []
+    for way, than in (("low", "below"), ("high", "above")):
+        if off := [one.group for one in model.untested if calibrated and one.off == way]:
+            who = listed([_whose(name) for name in off])
+            remarks.append(
+                f"Mean score {than} what tested people like them suggest: {who}. Read these "
+                f"scores as too {way}."
+            )
+    if lost := [one for one in model.untested if one.beyond or not one.borrowed.estimable]:
+        each = listed([f"{_whose(one.group)} ({_why_beyond(one)})" for one in lost], len(lost))
+        remarks.append(
+            f"Overlap fails, or too few were tested: {each}. For these people the model guesses, "
+            "and nothing limits how far it is off."
+        )
+    if remarks:
+        yield doc.Text(tuple(remarks), bullets=True)
+
+
+def _whose(name: str) -> str:
+    return "everybody untested" if name == EVERYBODY else group(name)
+
+
+def _why_beyond(one: UntestedRisk) -> str:
+    if not one.borrowed.estimable:
+        return one.borrowed.reason.removeprefix(f"in group {one.group}, ")
+    return f"{percent(one.beyond, 1)} of the untested are out of reach"
 
 
 def _found_opening(comparison: FoundComparison, model: TableModel) -> doc.Opening:
@@ -351,6 +466,10 @@ def _facts(
     model: TableModel, comparison: TableComparison | FoundComparison | None
 ) -> dict[str, str]:
     facts = fit_settings(model.estimator)
+    weights = getattr(model.estimator, "weights_", None)
+    if isinstance(weights, Mapping):
+        parts = sorted(weights.items(), key=lambda part: -part[1])
+        facts["shares of its parts"] = ", ".join(f"{one} {percent(by, 0)}" for one, by in parts)
     if model.started_from is not None:
         earlier = model.started_from
         facts["started from"] = (

@@ -67,6 +67,7 @@ def compare_document(
             *(group.name for group in comparison.groups),
             *(method.name for method in comparison.methods),
             *(effect.column for effect in comparison.testing_effects),
+            *(name for one in comparison.warnings for name in one.values.get("columns", ())),
         ],
     )
     data = {name: value for name, value in made.data.items() if name != "shown"}

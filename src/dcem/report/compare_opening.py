@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import isnan
 
@@ -11,20 +12,24 @@ from dcem.compare.findings import (
     concerns,
     not_compared,
     recommended,
+    rival_named,
     worse_or_better,
 )
 from dcem.compare.results import Judgement, MethodResult, TableComparison
 from dcem.estimation.findings import Finding, clearly_off, too_high_or_low
 from dcem.estimation.results import Target
-from dcem.methods.choosing import DEFAULT, PREFERRED
+from dcem.methods.choosing import DEFAULT, PREFERRED, SIMPLE_RIVALS
 from dcem.metrics.estimate import Estimate
 from dcem.report import document as doc
 from dcem.report.shared import listed_findings, with_worst
+from dcem.text import estimated as in_form
 from dcem.text import group, listed, number, of_100, percent
 from dcem.text import groups as named
 
 # findings that the verdict words itself
-TOLD = ("best", "groups-differ", "curves-differ", "groups-off", "everybody-tested")
+TOLD = ("groups-differ", "curves-differ", "groups-off", "everybody-tested")
+PRESSING = ("serious", "caution")
+WIDE = 0.02  # a gain that may be as large as that is not ruled out
 ALIKE = 0.05  # groups whose ROC gap is at most that are called about equally well ranked
 
 
@@ -102,39 +107,122 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
         )
     if comparison.known_rates and target.key not in ("truth", "tested"):
         sentences.append(f"Numbers for {target.whom} use the known {comparison.known_rates}.")
+    plain = _plain_rivals(comparison, best, target)
     if level:
-        sentences.append(_rivals(best.name, standing.best, level))
+        sentences.append(_rivals(best.name, standing.best, [] if plain else level))
     unfair = bool(clear_groups(judged, comparison.floor) or clear_pairs(judged))
     all_by_chance = _all_by_chance(comparison, target)
+    if plain and not all_by_chance:
+        sentences.insert(0, _difference(best, target, comparison.reference))
     maybe_chance = judged.auc.low <= 0.5
     lost = not_compared(judged)
     off = clearly_off(judged.calibration_in_the_large)
-    doubted = level or unfair or maybe_chance or lost or off
+    doubted = unfair or maybe_chance or lost or off
     if all_by_chance:
         sentences[0] = f"`{best.name}` is the one to use, if any. {sentences[0]}"
-    severity = "serious" if not everybody else "caution" if doubted else "fine"
-    verdict = doc.Verdict(severity, "", tuple(sentences), _certainty(comparison, best, target))
-    first = [f for f in comparison.findings if f.key == "best"]
-    about_it = listed_findings([*first, *about_method(comparison, best.name)])
-    verdict = with_worst(verdict, about_it, TOLD)
+    severity = "caution" if doubted else "note" if plain else "fine"
+    severity = severity if everybody else "serious"
+    verdict = doc.Verdict(
+        severity, "", tuple(filter(None, sentences)), _certainty(comparison, best, target)
+    )
+    pressing = [f for f in about_method(comparison, best.name) if f.severity in PRESSING]
+    verdict = with_worst(verdict, listed_findings(pressing), TOLD)
     cares = [
         *(["it may rank no better than chance"] if maybe_chance else []),
-        *(["others may be as good"] if level else []),
         *(["it does not serve all groups alike"] if unfair else []),
         *([f"its risks are off for {named(list(off))}"] if off else []),
         *([f"{named(lost)} cannot be judged"] if lost else []),
     ]
-    if verdict.worst is not None and not cares:  # all that the answer warns of
-        verdict = replace(verdict, severity=verdict.worst.severity)
+    worst = verdict.worst
+    if worst is not None and worst.severity != "serious":
+        verdict = replace(verdict, severity=worst.severity)
+        if plain and not all_by_chance:  # which the first line says
+            said = (*verdict.sentences[:1], f"{worst.headline}.", *verdict.sentences[1:])
+            verdict = replace(verdict, worst=None, sentences=said)
     care = f", with care: {', and '.join(cares) or 'see above'}"
-    answer = f"Use `{best.name}`{care * (verdict.severity != 'fine')}"
+    answer = f"Use `{best.name}`{care * (verdict.severity in PRESSING)}"
     if all_by_chance:
         answer = "No method is shown to rank people better than chance"
+    elif plain:
+        answer = rank_as_well(comparison, best, target, plain)
+        answer += "; nothing is known of everybody else" * (not everybody)
     elif not everybody:
         by_rule = "" if best.name == standing.best else f"Use `{best.name}`, the default: "
         leads = f"`{standing.best}` ranks the tested best"
         answer = f"{by_rule}{leads}; nothing is known of everybody else"
     return replace(verdict, answer=answer)
+
+
+def clear_gain(gain: Estimate, floor: float) -> bool:
+    """A gain is clear if its interval lies above zero and it is large enough to matter."""
+    return bool(gain.low > 0 and gain.value >= floor)
+
+
+def _plain_rivals(
+    comparison: TableComparison, best: MethodResult, target: Target
+) -> tuple[str, ...]:
+    """The simple rivals that a method does not clearly beat; the best of them first."""
+    gain, reference = best.judgements[target.key].auc_gain, comparison.reference
+    if reference not in SIMPLE_RIVALS or gain is None or not gain.estimable:
+        return ()
+    if clear_gain(gain, comparison.floor):
+        return ()
+    standing = comparison.standings[target.key]
+    ahead = [name for name in (standing.best, *standing.level_with) if name in SIMPLE_RIVALS]
+    return tuple(dict.fromkeys([reference, *ahead]))
+
+
+def rank_as_well(
+    comparison: TableComparison, best: MethodResult, target: Target, plain: Sequence[str]
+) -> str:
+    """That these simple rivals rank as well as a method, and which is better calibrated."""
+    judged, rival = best.judgements[target.key], SIMPLE_RIVALS[plain[0]]
+    by_name = {one.name: one.judgements[target.key] for one in comparison.methods}
+    errors = [by_name[name].calibration_error for name in plain]
+    singular = len(plain) == 1 and not rival.endswith("s")
+    gain = judged.auc_gain
+    assert gain is not None
+    as_well = "better" if gain.high < 0 else "as well"
+    wide = ", as far as this table can tell" * (gain.high >= WIDE and as_well == "as well")
+    who = listed([SIMPLE_RIVALS[name] for name in plain])
+    said = f"Plain {who} on the tested rank{'s' * singular} {as_well}{wide}"
+    own = judged.calibration_error
+    if not all(error.estimable for error in (own, *errors)):
+        return said
+    theirs = listed([briefly(error) for error in errors])
+    if all(own.high < error.low for error in errors):
+        return f"{said}; `{best.name}` is better calibrated ({briefly(own)} against {theirs})"
+    if all(own.low > error.high for error in errors):
+        they = "is" if singular else "are"
+        return f"{said}, and {they} better calibrated ({theirs} against {briefly(own)})"
+    known = not any("most" in briefly(error) for error in (own, *errors))
+    return f"{said}; neither is clearly better calibrated" + (
+        f" ({briefly(own)} against {theirs})" if known else ""
+    )
+
+
+def beside_plain(
+    comparison: TableComparison, method: MethodResult, target: Target
+) -> tuple[str, ...]:
+    """A sentence on how a method ranks beside the best simple rival; none for a rival itself."""
+    gain = method.judgements[target.key].auc_gain
+    if comparison.reference not in SIMPLE_RIVALS or gain is None or not gain.estimable:
+        return ()
+    if plain := _plain_rivals(comparison, method, target):
+        said = rank_as_well(comparison, method, target, plain)
+        return (f"{said}.", _difference(method, target, comparison.reference))
+    return (f"It ranks better than {rival_named(comparison.reference)}: {gain:gain} in AUC.",)
+
+
+def briefly(error: Estimate) -> str:
+    """A calibration error without its interval."""
+    return in_form(error.value, error.low, error.high, "error")[0]
+
+
+def _difference(best: MethodResult, target: Target, reference: str) -> str:
+    """The gain of a method over the simple rival, as a sentence."""
+    gain = best.judgements[target.key].auc_gain
+    return f"AUC of `{best.name}` minus that of {rival_named(reference)}: {gain:gain}."
 
 
 def _all_by_chance(comparison: TableComparison, target: Target) -> bool:
@@ -146,16 +234,16 @@ def _all_by_chance(comparison: TableComparison, target: Target) -> bool:
 def _rivals(best: str, first: str, level: list[str]) -> str:
     """Who may be as good as the method that is recommended, and why it is nevertheless."""
     said = listed([f"`{name}`" for name in level])
-    chance = (
-        f"Its lead over {said} may be chance."
-        if first == best
-        else f"This table cannot tell it from {said}: the lead of `{first}` may be chance."
-    )
+    chance = ""
+    if level and first == best:
+        chance = f"Its lead over {said} may be chance."
+    elif level:
+        chance = f"This table cannot tell it from {said}: the lead of `{first}` may be chance."
     why = (
-        " It is preferred because, on 39 tables whose truth is known, its worst results were "
-        "the best on average."
+        f" `{best}` is the default because, on 39 tables whose truth is known, its worst results "
+        "were the best on average."
     )
-    return chance + why * (best == DEFAULT)
+    return (chance + why * (best == DEFAULT)).strip()
 
 
 def about_method(comparison: TableComparison, method: str) -> list[Finding]:
@@ -165,15 +253,12 @@ def about_method(comparison: TableComparison, method: str) -> list[Finding]:
 
 
 def _certainty(comparison: TableComparison, best: MethodResult, target: Target) -> str:
-    gain, first = best.judgements[target.key].auc_gain, comparison.reference
+    gain = best.judgements[target.key].auc_gain
     said = ""
-    level = comparison.standings[target.key].level_with
-    is_level = first in level  # among those over whom its lead may be chance
-    if gain is not None and gain.estimable and (gain.excludes(0) or not is_level):
-        clear = "is more than chance shows" if gain.excludes(0) else "may be chance"
-        if gain.excludes(0) and {first, best.name} & {*level}:
-            clear += " by itself, though not among all pairs of methods at once"
-        said = f"The gain over `{first}`, {gain:gain}, {clear}. "
+    beaten = gain is not None and clear_gain(gain, comparison.floor)
+    if gain is not None and beaten and comparison.reference in SIMPLE_RIVALS:
+        rival = rival_named(comparison.reference)
+        said = f"The gain over {rival}, {gain:gain}, is more than chance shows. "
     if target.key == "tested":
         why = next((t.reason for t in comparison.targets if not t.available and t.reason), "")
         return f"{said}Nothing can be said about people unlike the tested{': ' * bool(why)}{why}."
@@ -249,9 +334,10 @@ def key_numbers(
             limit = number(judged.gap_by_chance)
             label += f"; chance alone stays below {limit} in 95 % of cases"
         found.append(doc.KeyNumber(doc.estimate(judged.roc_gap), label))
-    if judged.auc_gain is not None:
+    if judged.auc_gain is not None and comparison.reference in SIMPLE_RIVALS:
         gain = doc.estimate(judged.auc_gain, "gain")
-        return (*found, doc.KeyNumber(gain, f"gain in AUC over `{comparison.reference}`"))
+        label = f"gain in AUC over {rival_named(comparison.reference)}"
+        return (*found, doc.KeyNumber(gain, label))
     off = "calibration error: how far its risks are off"
     return (*found, how_far_off(judged.calibration_error, off))
 

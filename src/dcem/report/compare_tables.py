@@ -12,6 +12,7 @@ from typing import Any
 from dcem.compare.results import MethodResult, TableComparison, estimates, shown_group_counts
 from dcem.estimation.measures import WHEN_ACTING
 from dcem.estimation.results import EVERYBODY
+from dcem.methods.choosing import SIMPLE_RIVALS
 from dcem.report import document as doc
 from dcem.text import group, percent
 
@@ -110,7 +111,8 @@ DOUBLED = "the same, if those who decided knew something that doubles the odds"
 
 def _first_shown(comparison: TableComparison) -> list[Key]:
     """What a reader wants first: AUC, the gain over the reference, difference and gap of groups."""
-    keys: list[Key] = [("auc", ""), *[("auc_gain", "")] * (len(comparison.methods) > 1)]
+    gains = len(comparison.methods) > 1 and comparison.reference in SIMPLE_RIVALS
+    keys: list[Key] = [("auc", ""), *[("auc_gain", "")] * gains]
     pair = main_pair(comparison)
     return keys if pair is None else [*keys, ("auc_differences", pair), ("roc_gap", "")]
 

@@ -13,6 +13,8 @@ from typing import NamedTuple
 from dcem import text
 from dcem.report import document as doc
 
+NEAR_ZERO = 0.3  # of the largest number: an axis whose smallest one lies below begins at zero
+
 
 class Axis(NamedTuple):
     """The stretch of numbers that a column shows, with round marks on it."""
@@ -46,7 +48,7 @@ def axis_of(cells: Sequence[doc.Cell]) -> Axis | None:
     ends = [v for n in numbers for v in (n.estimate.value, n.estimate.low, n.estimate.high)]
     ends = [end for end in ends if isfinite(end)]  # no interval is NaN; one may have no end
     low, high = min(ends), max(ends)
-    if 0 < low < 0.6 * high:  # near enough to show the distance from nothing
+    if 0 < low < NEAR_ZERO * high:  # farther away, zero would leave no room for the intervals
         low = 0.0
     span = (high - low) or abs(high) or 1.0
     rough = span / 4

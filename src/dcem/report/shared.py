@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dcem.audit.positives_only_findings import FoundAudit
 from dcem.audit.remedies import OF_SEVERAL_GROUPS, merge_findings
 from dcem.audit.results import HIDDEN, Audit, MethodAdvice
-from dcem.estimation.findings import SEVERITIES, Finding
+from dcem.estimation.findings import ABOVE_ALL, SEVERITIES, Finding
 from dcem.extras import made_with
 from dcem.report import document as doc
 from dcem.text import count
@@ -40,8 +40,15 @@ def with_worst(
 ) -> doc.Verdict:
     """The verdict, and above it the worst finding, if that is more serious than the answer.
 
-    Findings with one of the keys `said` are in its sentences already: they make it as serious.
+    That one column carries the score stands above every answer. Findings with one of the keys
+    `said` are in its sentences already: they make it as serious.
     """
+    above_all = next((one for one in findings.items if one.key == ABOVE_ALL), None)
+    if above_all is not None:
+        others = doc.Findings(tuple(one for one in findings.items if one is not above_all))
+        rest = with_worst(verdict, others, said)
+        severity = rest.severity if rest.worst is None else "caution"
+        return replace(rest, severity=severity, worst=above_all)
     worst = min(findings.items, key=lambda one: SEVERITIES.index(one.severity), default=None)
     if worst is None or SEVERITIES.index(worst.severity) >= SEVERITIES.index(verdict.severity):
         return verdict

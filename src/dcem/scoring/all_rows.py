@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from dcem.compare.one_column import about_dominant
 from dcem.learners.learner import Batch
 from dcem.learners.registry import learner_class
 from dcem.methods.fitting import Prepared, describe_features, prepare
@@ -105,7 +106,10 @@ def fit_all_rows(
     data.finish()
     estimator.training_counts_, estimator.training_few_ = problem.counts(), few_people(problem)
     origin = replace(table.source, all_rows=True)
-    return TableModel(estimator, table.encoder, table.roles, origin, missing_shares(table))
+    dominant = about_dominant(table.problem, table.encoder)
+    return TableModel(
+        estimator, table.encoder, table.roles, origin, missing_shares(table), dominant=dominant
+    )
 
 
 def held_below(draw: Draw) -> float:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dcem import methods
+from dcem.compare.one_column import about_dominant
 from dcem.learners import make_learner
 from dcem.methods.choosing import Choice, choose, choose_from
 from dcem.methods.registry import MEMBERS, delivered
@@ -22,7 +23,7 @@ from dcem.table import UserTable
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.labels import SelectiveLabels
 from dcem.table.load import FROM_FRAME
-from dcem.table.messages import InputError, formerly, notice, require_kind
+from dcem.table.messages import InputError, LeakWarning, formerly, notice, require_kind
 from dcem.text import counted
 
 FEW_RESULTS = 50  # people of the rarer result; with fewer, features are counted as well
@@ -51,6 +52,9 @@ def fit_table(
     them.
     """
     require_kind(table, UserTable, FROM_FRAME)
+    dominant = about_dominant(table.problem, table.encoder)
+    if dominant is not None:
+        notice(f"{dominant.headline} {dominant.remedy}", LeakWarning)
     usual = missing_shares(table)
     mention_few_results(table.problem)
     if start is not None:
@@ -65,8 +69,9 @@ def fit_table(
         estimator = start.estimator.refit(
             table.problem, random_state=random_state, progress=progress
         )
+        why, before = start.why, start.source
         return TableModel(
-            estimator, table.encoder, table.roles, table.source, usual, start.why, start.source
+            estimator, table.encoder, table.roles, table.source, usual, why, before, dominant
         )
     choice = choose(record=not table.roles.no_record) if method == AUTO else method
     name, why = (choice.method, choice.reason) if isinstance(choice, Choice) else (choice, "")
@@ -76,7 +81,9 @@ def fit_table(
         params["learner"] = learner
     estimator = delivered(name, n_members=n_members, params=params)
     methods.fit_many(estimator, [table.problem], copy=False, progress=progress)
-    return TableModel(estimator, table.encoder, table.roles, table.source, usual, why)
+    return TableModel(
+        estimator, table.encoder, table.roles, table.source, usual, why, dominant=dominant
+    )
 
 
 def mention_few_results(problem: SelectiveLabels) -> None:

@@ -17,6 +17,7 @@ from dcem.estimation.bounds import Bounds
 from dcem.estimation.conformal import Coverage
 from dcem.estimation.effects import EXPLAINED_ROWS, TESTING_ROWS, Questions, effects_on_testing
 from dcem.estimation.evaluator import Evaluator
+from dcem.estimation.findings import Finding
 from dcem.estimation.folds import person_folds, rows_that_count, within_budget
 from dcem.estimation.nuisances import fit_nuisances
 from dcem.estimation.results import Effect
@@ -27,6 +28,7 @@ from dcem.methods.registry import result_name
 from dcem.metrics.plain import from_plain, to_plain
 from dcem.monitor import Baseline, NewRows
 from dcem.saving.folder import CARD, PAGE, ModelFileError, SavedModel, save
+from dcem.scoring.untested import UntestedRisk, untested_risks
 from dcem.table import Encoder, Roles, Source, UserTable
 from dcem.table.disclosure import THRESHOLD
 from dcem.table.encoder import STRANGE
@@ -105,6 +107,10 @@ class TableModel:
         Share of rows in which each raw column was empty, to the nearest twentieth.
     why
         Why this method was chosen, as a clause; empty if the user named it.
+    dominant
+        The finding that one column, or a few that say the same, carry the score; or None.
+    untested
+        Risk of the untested by group, for the card (`explained`).
     effects, testing_effects
         Effects of the columns on the score and on who is tested, for the card (`explained`).
     baseline
@@ -121,6 +127,8 @@ class TableModel:
     missing: Mapping[str, float] = field(default_factory=dict)
     why: str = ""
     started_from: Source | None = None
+    dominant: Finding | None = None
+    untested: tuple[UntestedRisk, ...] = ()
     effects: tuple[Effect, ...] = ()
     testing_effects: tuple[Effect, ...] = ()
     baseline: Baseline | None = None
@@ -253,6 +261,7 @@ class TableModel:
         return replace(
             self,
             baseline=replace(baseline, rows=len(table.problem)),
+            untested=untested_risks(evaluator, new.score),
             effects=questions.answer(questions.ask(score)),
             testing_effects=effects_on_testing(questions, nuisances.testing_model, problem),
         )

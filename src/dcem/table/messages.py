@@ -33,6 +33,9 @@ class InputTypeError(InputError, TypeError):
     """The input holds something that is not a datum at all, such as a dictionary in a cell."""
 
 
+SHORT = 12  # signs of a number: longer ones are rounded in messages
+
+
 class DataWarning(UserWarning):
     """The input is legal, but limits what can be learnt from it."""
 
@@ -132,7 +135,8 @@ def require_share(name: str, given: Any, such_as: float, *, ends: bool = False) 
     """Refuse what is no number between 0 and 1; with `ends`, these two are allowed."""
     within = isinstance(given, Real) and 0 < float(given) < 1
     if not (within or (ends and given in (0, 1))):
-        raise InputError(f"`{name}` must lie between 0 and 1, such as {such_as}; got {given!r}.")
+        shown = readable(given)
+        raise InputError(f"`{name}` must lie between 0 and 1, such as {such_as}; got {shown}.")
 
 
 def require_columns(
@@ -183,6 +187,9 @@ def values_text(values: Iterable[object]) -> str:
 
 
 def readable(value: object) -> str:
-    """A value as a person would write it: 3, not np.int64(3)."""
+    """A value as a person would write it: 3, not np.int64(3); .3, not 0.30000000000000004."""
     item = getattr(value, "item", None)  # of NumPy
-    return repr(item() if callable(item) else value)
+    plain = item() if callable(item) else value
+    if isinstance(plain, float) and f"{plain:.10g}" != repr(plain) and len(repr(plain)) > SHORT:
+        return f"{plain:.10g}"
+    return repr(plain)

@@ -79,6 +79,8 @@ def calibration_curves(comparison: TableComparison, target: Target) -> Drawing |
     groups = panels.GroupStyles(comparison)
     curves = [c for one in judged.values() for c in one.calibration_curves.values()]
     most = [max(c.predicted.max(), min(c.observed.max(), 1.0)) for c in curves if len(c.predicted)]
+    every = [one.calibration_curves.get(EVERYBODY) for one in judged.values()]
+    most += [min(c.high.max(), 1.0) for c in every if c is not None and len(c.high)]
     end = min(1.0, 1.08 * float(max(most, default=1.0)))
     drawn: set[str] = set()
     figure, axes = panels.side_by_side(list(judged), "predicted risk", "estimated risk")
@@ -143,7 +145,8 @@ def decision_curves(comparison: TableComparison, target: Target) -> Drawing | No
     # Acting on everybody soon costs more than any axis should hold; the methods must stay on it.
     bottom = min(-0.1 * top, *(float(np.nanmin([*c.net_benefit, 0.0])) for c in lines))
     left, right = (f(float(f(c.threshold)) for c in drawn) for f in (min, max))
-    reference, *_ = drawn
+    usual = comparison.reference if comparison.reference in judged else next(iter(judged))
+    reference = judged[usual].decision_curves[EVERYBODY]
     figure, axes = panels.side_by_side(list(judged), "risk at which one acts", "net benefit", 2.6)
     for ax, curve, parts in zip(axes, drawn, by_group, strict=True):
         x = curve.threshold
@@ -165,7 +168,7 @@ def decision_curves(comparison: TableComparison, target: Target) -> Drawing | No
         panels.plain_marks(ax.xaxis, ax.yaxis)
     entries = [
         panels.line("the method, all together", color=ACCENT, lw=2.2),
-        panels.line(f"{next(iter(judged))}, for reference", color=MUTED, lw=1.2),
+        panels.line(f"{usual}, for reference", color=MUTED, lw=1.2),
         panels.line("act on everybody", color=MUTED, lw=1.2, ls=panels.DASHED),
     ]
     named = {name for curves in by_group for name in curves}
