@@ -29,7 +29,7 @@ GAPS = 0.05  # of the rows without a result, at least, make a column look tested
 EXPECTED = 10  # positives where a column says no, if it had nothing to do with the label
 WEAK = 3  # the same, of a column that is called like a test
 FEW_RESULTS = 30  # positives or negatives: with fewer hardly anything can be learnt
-COPY = 0.5  # of the rows where a column says yes are positive: it may follow from the result
+COPY = 0.5, 0.8  # of the rows with yes are positive: a column may follow from the result, or does
 SURE = 3.0  # what a column scores if it is taken as the label without asking,
 CLOSE = 0.6  # ... and by how much it beats the next
 WAITING = 0.2  # of those decided on, at most, whose results may still be to come
@@ -234,19 +234,24 @@ class Decision:
     positives: int  # there
     expected: float  # there, if it had nothing to do with the label
     share: float  # positive elsewhere
+    when: str  # where that is
     usable: bool  # as it is: complete, with a yes and a no
 
     @property
     def may_follow(self) -> bool:
         """Whether it may follow from the result: hardly anybody has it who is not positive."""
-        return self.share > (0.8 if self.column.is_called_a_test() else COPY)
+        return self.share > (COPY[1] if self.column.is_called_a_test() else COPY[0])
+
+    @property
+    def follows(self) -> bool:
+        """Whether it plainly does so."""
+        return self.may_follow and self.share > COPY[1]
 
     def counts(self, label: str) -> str:
         """The evidence in numbers."""
-        says = "says no" if self.usable else "is empty or one of its two values"
         so = f"{self.positives:,}" if self.positives else "none"
         text = (
-            f"where {self.column.name!r} {says} ({counted(int(self.off.sum()), 'row')}), {so} of "
+            f"where {self.column.name!r} {self.when} ({counted(int(self.off.sum()), 'row')}), {so} of "
             f"{label!r} is positive, and {self.expected:,.0f} would be expected; elsewhere "
             f"{percent(self.share)} are"
         )
@@ -436,9 +441,10 @@ def _rate(
             if key not in chance:
                 chance[key] = not _depends(looked, [c for c in seen if c is not candidate.column])
             candidate.structure = 2 if chance[key] and not candidate.untested else 3
-    elif good := [d for d in candidate.decisions if d.usable and d.expected >= EXPECTED]:
-        best = good[0]
-        candidate.structure = 4 if best.column.is_called_a_test() else 3 - best.may_follow
+    elif strong := [d for d in candidate.decisions if d.expected >= EXPECTED]:
+        best = strong[0]
+        bonus = best.column.is_called_a_test() - best.may_follow
+        candidate.structure = 3 + bonus if best.usable else 2 - best.may_follow
 
 
 def _depends(looked: np.ndarray, others: Sequence[NamedColumn]) -> bool:
@@ -475,7 +481,7 @@ def _find_decisions(candidates: Sequence[Candidate], seen: Sequence[NamedColumn]
     for column in seen:
         if column.is_sensitive():
             continue
-        for off, usable in _sides(column):
+        for off, when, usable in _sides(column):
             hits = yes @ off.astype(np.float32)
             rate = yes.mean(axis=1)
             expected = rate * off.sum()
@@ -489,7 +495,7 @@ def _find_decisions(candidates: Sequence[Candidate], seen: Sequence[NamedColumn]
                 if i >= len(full):
                     candidate.positive = swapped[i - len(full)][1]
                 decision = Decision(
-                    column, off, int(hits[i]), float(expected[i]), float(elsewhere[i]), usable
+                    column, off, int(hits[i]), float(expected[i]), float(elsewhere[i]), when, usable
                 )
                 found.setdefault(id(candidate), []).append(decision)
     for candidate in full:
@@ -506,18 +512,18 @@ def _find_decisions(candidates: Sequence[Candidate], seen: Sequence[NamedColumn]
         )
 
 
-def _sides(column: NamedColumn) -> Iterator[tuple[np.ndarray, bool]]:
-    """Rows [n] where a column says no, as far as its values tell, and whether it says so plainly."""
+def _sides(column: NamedColumn) -> Iterator[tuple[np.ndarray, str, bool]]:
+    """Rows [n] where a column may say no, the words for it, and whether that is plain."""
     if column.is_yes_no():
         plain = column.missing == 0
-        yield ~column.says_yes(), plain
+        yield ~column.says_yes(), "says no" if plain else "says no or is empty", plain
         if plain:
-            yield column.says_yes(), False  # turned round: `lost`, `not_seen`
+            yield column.says_yes(), "says yes", False  # turned round: `lost`, `not_seen`
     elif len(column.text.values) == 2 and column.missing == 0:
-        for code in (0, 1):
-            yield column.text.codes == code, False
+        for code, value in enumerate(column.text.values):
+            yield column.text.codes == code, f"is {value!r}", False
     elif GAPS <= column.missing < 1:
-        yield ~column.known, False
+        yield ~column.known, "is empty", False
 
 
 def _mention_slips(candidate: Candidate) -> None:
@@ -533,7 +539,7 @@ def _mention_slips(candidate: Candidate) -> None:
 
 
 def _mention_waiting(candidate: Candidate, yes_no: Sequence[NamedColumn]) -> int:
-    """A decision that says yes wherever there is a result, and in some rows more: how much it adds."""
+    """A decision that says yes wherever there is a result, and in some more: how much it adds."""
     looked = candidate.looked
     for column in yes_no:
         name, said = column.name, column.says_yes()
@@ -582,7 +588,7 @@ def _may_be_group(column: NamedColumn) -> bool:
     if column.has_results() or any(pattern.search(column.words) for pattern in other):
         return False
     sizes = values.parsed(levels)
-    if np.isnan(sizes).any() and any(outcome.meaning_of(value) for value in levels):
+    if np.isnan(sizes).any() and any(outcome.meaning_of(v) in ("yes", "no") for v in levels):
         return False
     is_code = not np.isnan(sizes).any() and (sizes % 1 == 0).all() and sizes.min() >= 1
     enough = column.text.counts().min() >= max(10, 0.01 * len(column.text.codes))

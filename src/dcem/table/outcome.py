@@ -134,10 +134,11 @@ def _tell_doubtful(text: values.Coded, is_no: np.ndarray, roles: Roles, everybod
     elif open_words := _open_words(no):
         rows = int((is_no & text.among(open_words)).sum())
         raise InputError(
-            f"Label {roles.label!r} is {quoted(open_words)} in {rows:,} of {len(text.codes):,} rows. "
-            "This is neither clearly positive nor clearly negative. If it means that nobody tested, "
-            "or that the result is unknown, list it under `untested_value`; if it means yes, under "
-            "`positive`; if it means no, write no in the table."
+            f"Label {roles.label!r} is {quoted(open_words)} in {rows:,} of "
+            f"{len(text.codes):,} rows. This is neither clearly positive nor clearly negative. If "
+            "it means that nobody tested, or that the result is unknown, list it under "
+            "`untested_value`; if it means yes, under `positive`; if it means no, write no in the "
+            "table."
         )
     if doubtful:
         rows = int((is_no & text.among(doubtful)).sum())

@@ -83,6 +83,9 @@ class Question:
     text: str
     answers: tuple[tuple[Mapping[str, Any], str], ...] = ()
 
+    def __str__(self) -> str:
+        return " ".join([self.text, *(why for _, why in self.answers)])
+
     @property
     def columns(self) -> set[str]:
         """The columns that its answers name."""
@@ -369,13 +372,13 @@ def _propose_tested(best: Candidate) -> Suggestions:
     if not best.decisions:
         if best.looked.all():
             yield (
-                f"Every row has a label in {label!r} and no column says who was tested, so all rows "
-                "count as tested. If a 0 may mean that nobody tested, name the column that says "
-                "who was tested as `tested`; if nobody recorded it, use `positives_only`."
+                f"Every row has a label in {label!r} and no column says who was tested, so all "
+                "rows count as tested. If a 0 may mean that nobody tested, name the column that "
+                "says who was tested as `tested`; if nobody recorded it, use `positives_only`."
             )
         return
     first = best.decisions[0]
-    rivals = [d for d in good[1:] if d.expected >= 0.2 * first.expected]
+    rivals = [d for d in good[1:] if d.expected >= 0.2 * first.expected and not d.follows]
     if first.column.is_called_a_test():
         rivals = [d for d in rivals if d.column.is_called_a_test()]
     plain = first.usable and first.expected >= EXPECTED and best.looked[~first.off].all()
@@ -384,7 +387,7 @@ def _propose_tested(best: Candidate) -> Suggestions:
         for other in best.decisions[1 : 1 + MOST_ANSWERS]:
             yield f"Another column could say who was tested: {other.counts(label)}."
         return
-    follows = [d for d in best.decisions if not d.usable and d.may_follow]
+    follows = [d for d in best.decisions if d.follows or (not d.usable and d.may_follow)]
     asked = [d for d in best.decisions if d not in follows]
     for other in follows[:MOST_ANSWERS]:
         yield f"Who was tested may show in another column: {other.counts(label)}."
