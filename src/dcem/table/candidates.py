@@ -31,7 +31,7 @@ WEAK = 3  # the same, of a column that is called like a test
 FEW_RESULTS = 30  # positives or negatives: with fewer hardly anything can be learnt
 COPY = 0.5, 0.8  # of the rows with yes are positive: a column may follow from the result, or does
 SURE = 3.0  # what a column scores if it is taken as the label without asking,
-CLOSE = 0.6  # ... and by how much it beats the next
+CLOSE = 0.75  # ... and by how much it beats the next
 WAITING = 0.2  # of those decided on, at most, whose results may still be to come
 LABEL = re.compile(
     r"(^|_)(y|y_obs|label|labels|outcome|target|class|response|event|result)(_|$)|result$"
@@ -251,8 +251,8 @@ class Decision:
         """The evidence in numbers."""
         so = f"{self.positives:,}" if self.positives else "none"
         text = (
-            f"where {self.column.name!r} {self.when} ({counted(int(self.off.sum()), 'row')}), {so} of "
-            f"{label!r} is positive, and {self.expected:,.0f} would be expected; elsewhere "
+            f"where {self.column.name!r} {self.when} ({counted(int(self.off.sum()), 'row')}), "
+            f"{so} of {label!r} is positive, and {self.expected:,.0f} would be expected; elsewhere "
             f"{percent(self.share)} are"
         )
         return text + "; it may as well follow from a positive result" * self.may_follow
@@ -280,20 +280,20 @@ class Candidate:
         return said is not None and bool(said.all())
 
     @property
-    def evidence(self) -> int:
+    def evidence(self) -> float:
         """Structure, and its name as a tie-breaker."""
         column = self.column
         name = 2 if LABEL.search(column.words) else 1 if RESULT.search(column.words) else 0
-        name = min(name + column.has_results(), 2)
+        name = min(name + 0.5 * column.has_results(), 2)
         if not name and column.is_called_a_test():
             name = -2  # the decision rather than its result, unless it has results
         small = self.structure < 4 and min(self.counts()) < FEW_RESULTS
-        return self.structure + name - self.details - small
+        return self.structure + name - self.details - small - bool(self.unclear)
 
     @property
     def score(self) -> float:
         """Evidence, then much missing, then late in the table: what candidates are ranked by."""
-        return self.evidence - 0.5 * (self.looked.mean() < 0.1) + self.column.place
+        return self.evidence - 0.25 * (self.looked.mean() < 0.1) + self.column.place
 
     def is_yes(self) -> np.ndarray:
         """Rows [n] that are positive."""
@@ -351,8 +351,10 @@ def label_candidates(
     for candidate in found:
         inside = candidate.is_yes() | (candidate.looked & (not candidate.looked.all()))
         for other in strong:
-            if other is not candidate and inside.any() and not (inside & ~other.is_yes()).any():
-                candidate.details = 0 if (other.is_yes() == inside).all() else 2
+            if other is candidate or not inside.any() or (inside & ~other.is_yes()).any():
+                continue
+            if (other.is_yes() != candidate.is_yes()).any():
+                candidate.details = 2
     return sorted(found, key=lambda c: -c.score)
 
 
@@ -389,7 +391,8 @@ def _as_label(column: NamedColumn, in_place: Sequence[str], *, given: bool) -> C
     if said is not None:
         is_mark = said.all() and column.missing and named
         return found if len(set(said)) == 2 or is_mark or given else None
-    meant = {value: outcome.meaning_of(value) for value in results}
+    is_code = values.all_numbers(results)
+    meant = {value: "" if is_code else outcome.meaning_of(value) for value in results}
     yes = tuple(v for v in results if meant[v] == "yes")
     no = tuple(v for v in results if meant[v] == "no")
     if len(results) == 2 and len(yes) + len(no) == 1:  # one of two tells the other
@@ -440,7 +443,8 @@ def _rate(
             key = looked.tobytes()
             if key not in chance:
                 chance[key] = not _depends(looked, [c for c in seen if c is not candidate.column])
-            candidate.structure = 2 if chance[key] and not candidate.untested else 3
+            is_test = candidate.untested or candidate.column.has_results()
+            candidate.structure = 2 if chance[key] and not is_test else 3
     elif strong := [d for d in candidate.decisions if d.expected >= EXPECTED]:
         best = strong[0]
         bonus = best.column.is_called_a_test() - best.may_follow

@@ -78,8 +78,9 @@ BAD = re.compile(
     r"|pathologisch|gefunden|verstorben|ausgefallen|ausfall|schlecht|\bkrank\b|\btreffer\b"
 )
 GOOD = re.compile(
-    r"^no(?!dul)|^ni(cht|l)\b|^kein|^un|^neg|fully paid|good|benign|pass|alive|surviv|repaid"
-    r"|clear|healthy|\bgut\b|bezahlt|zur\u00fcckgezahlt|lebt|gesund|fehlerfrei"
+    r"^(no|not|none|nicht|nil|pas|sin|kein\w*)\b|^(non|norm|neg)|^un(auff|detect|event|found|infect"
+    r"|react|remark|substant|affect)|fully paid|good|benign|pass|alive|surviv|repaid"
+    r"|clear|reject|healthy|\bgut\b|bezahlt|zur\u00fcckgezahlt|lebt|gesund|fehlerfrei"
 )
 # Missing numbers, as other programs write them.
 NULL = values.NULLS - {"none", "nil", "-"}

@@ -59,6 +59,7 @@ from dcem.text import capitalised
 MOST_GROUPS = 20
 MOST_ANSWERS = 3  # next candidates that are listed
 EARLY = 1 / 3  # of the columns
+BESIDE = 2  # columns apart, at most: neither is plainly the first
 SHOWN = 6  # names in a doubt
 ENOUGH_ROWS = 30  # of a decider, to be compared with others
 
@@ -293,10 +294,11 @@ def _propose_group(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Sug
     likely = [(c, why) for c, why in named if c not in wide]
     if not likely:
         structural = group_candidates([c for c in free if c not in wide])
-        early = [c for c in structural if c.place <= EARLY] or structural
-        likely = [(c, "A complete column with few levels, early in the table") for c in early]
-        if len(early) > 1 or (early and early[0].place > EARLY):
-            answers = [({"group": [c.name]}, f"{_levels(c)}.") for c in early[:MOST_ANSWERS]]
+        likely = [(c, "A complete column with few levels, early in the table") for c in structural]
+        places = [seen.index(c) for c in structural]
+        beside = len(places) > 1 and places[1] - places[0] <= BESIDE
+        if structural and (beside or structural[0].place > EARLY):
+            answers = [({"group": [c.name]}, f"{_levels(c)}.") for c in structural[:MOST_ANSWERS]]
             answers.append(({"group": []}, "None of them: groups are not compared."))
             text = "Which column holds the group? No name suggests one."
             yield Question("group", text, tuple(answers))
@@ -343,7 +345,7 @@ def _propose_outcome(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> S
         why = "It seems to be the decision itself, with results still to come."
         yield Suggestion("exclude", best.waiting[0], why)
         yield best.waiting[1]
-    for other in ranked[1 : 1 + MOST_ANSWERS]:
+    for other in [c for c in ranked[1:] if c.evidence >= 1][:MOST_ANSWERS]:
         yield f"The label could also be {other.column.name!r}: {other.why()}."
 
 
@@ -538,7 +540,9 @@ def _left_out(
             if not each and "id" not in {one.role for one in found}:
                 yield f"Values of {column.name!r} repeat. If it identifies people, it is the `id`."
         elif AFTER.search(column.words) and (has_label or not LABEL.search(column.words)):
-            why[column.name] = "Judging by its name, known only after the decision to test."
+            is_outcome = RESULT.search(column.words) and len(column.text.values) <= FEW_VALUES
+            what = "Another outcome" if is_outcome else "Judging by its name"
+            why[column.name] = f"{what}, known only after the decision to test."
     read, problems = None, []
     if not {"label", "tested", "positive"} & {question.role for question in questions}:
         read, problems = _try(table, _as_arguments(found), why)
