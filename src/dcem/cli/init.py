@@ -47,7 +47,6 @@ def init(
     from dcem.table.propose import Suggestion
     from dcem.table.remote import as_named, is_fetched
     from dcem.table.settings import NAME, Settings, find_settings, settings_text
-    from dcem.text import counted
 
     beside = None if is_fetched(table) else table
     path = out or (Path(NAME) if beside is None else table.parent / NAME)
@@ -88,7 +87,8 @@ def init(
         check += f" --config {shlex.quote(str(path))}"
     first = "Read it"
     if open_questions:
-        first = f"Answer the {counted(len(open_questions), 'open question')} in it"
+        several = f"{len(open_questions)} " * (len(open_questions) > 1)
+        first = f"Answer the {several}open question{'s' * bool(several)} in it"
     said = f"\nWrote [bold]{escape(str(path))}[/bold]. {first}, change what is wrong, then: "
     console.print(said + escape(check), soft_wrap=True)  # a command is copied in one piece
     if open_questions:

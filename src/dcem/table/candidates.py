@@ -285,8 +285,8 @@ class Candidate:
         column = self.column
         name = 2 if LABEL.search(column.words) else 1 if RESULT.search(column.words) else 0
         name = min(name + 0.5 * column.has_results(), 2)
-        if not name and column.is_called_a_test():
-            name = -2  # the decision rather than its result, unless it has results
+        if not name and column.is_called_a_test() and self.looked.mean() >= ENOUGH:
+            name = -2  # the decision rather than its result, unless it has gaps or results
         small = self.structure < 4 and min(self.counts()) < FEW_RESULTS
         return self.structure + name - self.details - small - bool(self.unclear)
 
@@ -443,12 +443,13 @@ def _rate(
             key = looked.tobytes()
             if key not in chance:
                 chance[key] = not _depends(looked, [c for c in seen if c is not candidate.column])
-            is_test = candidate.untested or candidate.column.has_results()
+            plain = candidate.untested and not candidate.unclear
+            is_test = plain or candidate.column.has_results()
             candidate.structure = 2 if chance[key] and not is_test else 3
     elif strong := [d for d in candidate.decisions if d.expected >= EXPECTED]:
         best = strong[0]
-        bonus = best.column.is_called_a_test() - best.may_follow
-        candidate.structure = 3 + bonus if best.usable else 2 - best.may_follow
+        pair = 4 if best.column.is_called_a_test() else 3
+        candidate.structure = (pair if best.usable else 2) - best.may_follow
 
 
 def _depends(looked: np.ndarray, others: Sequence[NamedColumn]) -> bool:
