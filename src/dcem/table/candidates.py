@@ -27,6 +27,7 @@ MOST_COMPARED = 60  # columns that may explain gaps
 ENOUGH = 0.99  # of the rows agree: the rest are slips
 GAPS = 0.05  # of the rows without a result, at least, make a column look tested in part
 EXPECTED = 10  # positives where a column says no, if it had nothing to do with the label
+SLIPS = 0.05  # of these are there, at most, where somebody slipped
 WEAK = 3  # the same, of a column that is called like a test
 FEW_RESULTS = 30  # positives or negatives: with fewer hardly anything can be learnt
 COPY = 0.5, 0.8  # of the rows with yes are positive: a column may follow from the result, or does
@@ -38,7 +39,7 @@ LABEL = re.compile(
     r"|(befund|ergebnis|résultat|resultado|risultato)(_|$)"
 )
 RESULT = re.compile(
-    r"diagnos|positiv|(^|_)(found|hit|weapon|contraband|default(ed)?|fraud|bad|repaid|died|dead|death"
+    r"diagnos|positiv|(^|_)(found|hit|weapon|contraband|default(ed)?|fraud|bad|repaid|died|dead|death|mortality"
     r"|sepsis|cancer|diabetes|disease|infect(ed|ion)|malignan\w*|recid\w*|relaps\w*|readmi\w*"
     r"|diagnose|nachweis|treffer|sichergestellt|ausfall|gefunden"
     r"|charge_?off|charged_off|loan_status|delinquen\w*|violation|violates|diseased|ill|sick|truth"
@@ -54,7 +55,7 @@ TESTED = re.compile(
 SENSITIVE = {  # in this order
     "race or ethnicity": re.compile(r"(^|_)(race|races|ethni\w*|raceeth\w*|ridreth\d|hispanic)"),
     "sex or gender": re.compile(
-        r"(^|_)(sex|gender|riagendr|geschlecht|sexe|sexo|sesso|género|geslacht)(_|$)"
+        r"(^|_)(sex|gender|female|male|riagendr|geschlecht|sexe|sexo|sesso|género|geslacht)(_|$)"
     ),
     "insurance": re.compile(r"(^|_)(insur\w*|payer|payor|medicaid|versicherung\w*)"),
     "religion, origin or language": re.compile(
@@ -249,11 +250,12 @@ class Decision:
 
     def counts(self, label: str) -> str:
         """The evidence in numbers."""
-        so = f"{self.positives:,}" if self.positives else "none"
+        rows = counted(int(self.off.sum()), "row")
+        positive = f"only {self.positives:,} times" if self.positives else "never"
         text = (
-            f"where {self.column.name!r} {self.when} ({counted(int(self.off.sum()), 'row')}), "
-            f"{so} of {label!r} is positive, and {self.expected:,.0f} would be expected; elsewhere "
-            f"{percent(self.share)} are"
+            f"{label!r} is {positive} positive where {self.column.name!r} {self.when} ({rows}; "
+            f"{self.expected:,.0f} positives would be expected), and in {percent(self.share)} of "
+            "the others"
         )
         return text + "; it may as well follow from a positive result" * self.may_follow
 
@@ -408,7 +410,7 @@ def _as_label(column: NamedColumn, in_place: Sequence[str], *, given: bool) -> C
             )
         return found
     gaps = 1 - found.looked.mean() >= GAPS
-    if len(results) == 2 and (named or in_place or gaps or given):
+    if len(results) == 2 and (named or in_place or gaps or given or is_code):
         found.unclear = tuple(results)
         found.positive = (min(results, key=lambda v: int(column.text.among([v]).sum())),)
         return found
@@ -491,7 +493,7 @@ def _find_decisions(candidates: Sequence[Candidate], seen: Sequence[NamedColumn]
             rate = yes.mean(axis=1)
             expected = rate * off.sum()
             elsewhere = (yes.sum(axis=1) - hits) / max((~off).sum(), 1)
-            slips = 0.05 * expected if usable and column.is_called_a_test() else 0 * expected
+            slips = SLIPS * expected * (usable & (expected >= EXPECTED / SLIPS / 2))
             least = WEAK if column.is_called_a_test() else EXPECTED
             for i in np.flatnonzero((hits <= slips) & (expected >= least) & (elsewhere < 1)):
                 candidate = asked[i][0]
@@ -524,9 +526,11 @@ def _sides(column: NamedColumn) -> Iterator[tuple[np.ndarray, str, bool]]:
         yield ~column.says_yes(), "says no" if plain else "says no or is empty", plain
         if plain:
             yield column.says_yes(), "says yes", False  # turned round: `lost`, `not_seen`
-    elif len(column.text.values) == 2 and column.missing == 0:
+    elif len(column.text.values) <= FEW_LEVELS and column.missing == 0:
         for code, value in enumerate(column.text.values):
-            yield column.text.codes == code, f"is {value!r}", False
+            said = outcome.decided([value])
+            if len(column.text.values) == 2 or (said is not None and not said[0]):
+                yield column.text.codes == code, f"is {value!r}", False
     elif GAPS <= column.missing < 1:
         yield ~column.known, "is empty", False
 
@@ -593,7 +597,10 @@ def _may_be_group(column: NamedColumn) -> bool:
     if column.has_results() or any(pattern.search(column.words) for pattern in other):
         return False
     sizes = values.parsed(levels)
-    if np.isnan(sizes).any() and any(outcome.meaning_of(v) in ("yes", "no") for v in levels):
+    decides = any(
+        outcome.meaning_of(v) in ("yes", "no") or outcome.decided([v]) is not None for v in levels
+    )
+    if np.isnan(sizes).any() and decides:
         return False
     is_code = not np.isnan(sizes).any() and (sizes % 1 == 0).all() and sizes.min() >= 1
     enough = column.text.counts().min() >= max(10, 0.01 * len(column.text.codes))

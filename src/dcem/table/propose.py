@@ -295,9 +295,7 @@ def _propose_group(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Sug
     if not likely:
         structural = group_candidates([c for c in free if c not in wide])
         likely = [(c, "A complete column with few levels, early in the table") for c in structural]
-        places = [seen.index(c) for c in structural]
-        beside = len(places) > 1 and places[1] - places[0] <= BESIDE
-        if structural and (beside or structural[0].place > EARLY):
+        if structural and _is_open(structural, seen):
             answers = [({"group": [c.name]}, f"{_levels(c)}.") for c in structural[:MOST_ANSWERS]]
             answers.append(({"group": []}, "None of them: groups are not compared."))
             text = "Which column holds the group? No name suggests one."
@@ -316,6 +314,19 @@ def _propose_group(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Sug
             f"Other possible groups, now features: {_names(others)}. Several groups are examined "
             "one by one and crossed."
         )
+
+
+def _is_open(likely: Sequence[NamedColumn], seen: Sequence[NamedColumn]) -> bool:
+    """Whether the first of several columns is not plainly the group: late, or beside another.
+
+    Codes beside text do not count: they may as well be counts.
+    """
+    codes = [values.all_numbers(c.text.values) for c in likely]
+    late = likely[0].place > EARLY and (codes[0] or len(likely) > 1)
+    close = [seen.index(c) - seen.index(likely[0]) <= BESIDE for c in likely[1:]]
+    return late or any(
+        near and codes[0] >= code for near, code in zip(close, codes[1:], strict=True)
+    )
 
 
 def _levels(column: NamedColumn) -> str:
@@ -405,8 +416,8 @@ def _propose_tested(best: Candidate) -> Suggestions:
         )
     answers.append(({"tested": []}, "Everybody was tested: a 0 is always a result."))
     text = (
-        f"Who was tested? {label!r} has a value in every row, and is never positive where another "
-        "column says no. Those rows may hold a 0 because nobody looked."
+        f"Who was tested? Every row has a value in {label!r}, but where another column says no it "
+        "is never, or hardly ever, positive. A 0 there may mean that nobody looked."
     )
     yield Question("tested", text, tuple(answers))
 
@@ -540,7 +551,8 @@ def _left_out(
             if not each and "id" not in {one.role for one in found}:
                 yield f"Values of {column.name!r} repeat. If it identifies people, it is the `id`."
         elif AFTER.search(column.words) and (has_label or not LABEL.search(column.words)):
-            is_outcome = RESULT.search(column.words) and len(column.text.values) <= FEW_VALUES
+            levels = len(column.text.values)
+            is_outcome = levels == 2 or (RESULT.search(column.words) and levels <= FEW_VALUES)
             what = "Another outcome" if is_outcome else "Judging by its name"
             why[column.name] = f"{what}, known only after the decision to test."
     read, problems = None, []

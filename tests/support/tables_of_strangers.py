@@ -21,11 +21,14 @@ class Stranger:
     tested: list[str]
     group: str | None
 
+    must_ask: str | None = None  # a role that the table leaves open
+
 
 TABLES: dict[str, Callable[[np.random.Generator], Stranger]] = {}
 
 
 def stranger(make: Callable[[np.random.Generator], Stranger]) -> Callable:
+    """Put the table on the list."""
     TABLES[make.__name__] = make
     return make
 
@@ -247,7 +250,7 @@ def few_positives_among_noise(draw: np.random.Generator) -> Stranger:
 def columns_with_five_blanks(draw: np.random.Generator) -> Stranger:
     x = draw.normal(size=N)
     frame = pd.DataFrame({"region": draw.choice(["n", "e", "s", "w"], N), "score_a": x.round(2)})
-    for name in ("smoker", "married", "insured", "employed"):
+    for name in ("smoker", "married", "homeowner", "employed"):
         five = draw.permutation(N) < 5
         frame[name] = blanked(draw.choice(["Y", "N"], N), five)
     frame["reoffended"] = blanked(draw.choice(["Y", "N"], N, p=[0.3, 0.7]), ~chosen(draw, x))
@@ -279,14 +282,32 @@ def treatment_that_fits_the_first_half(draw: np.random.Generator) -> Stranger:
         {
             "c1": draw.choice(["A", "B", "C"], N),
             "c2": x.round(2),
-            "antibiotic": (y | (draw.random(N) < 0.04)).astype(int),
+            "antibiotic": (y | (draw.random(N) < 0.12)).astype(int),
             "code_995": (y | (draw.random(N) < 0.01)).astype(int),
             "chart_closed": (y | (draw.random(N) < 0.97)).astype(int),
             "workup": seen.astype(int),
             "late_death": y.astype(int),
         }
     )
-    return Stranger(frame, "late_death", ["workup"], "c1")
+    return Stranger(frame, "late_death", ["workup"], "c1", must_ask="tested")
+
+
+@stranger
+def billing_code_that_follows(draw: np.random.Generator) -> Stranger:
+    """The code is written for all positives and hardly anybody else; it is no test."""
+    x = draw.normal(size=N)
+    seen = chosen(draw, x - 0.3)
+    y = seen & chosen(draw, x - 1)
+    frame = pd.DataFrame(
+        {
+            "c1": draw.choice(["A", "B", "C"], N),
+            "c2": x.round(2),
+            "checked": seen.astype(int),
+            "code_995": (y | (draw.random(N) < 0.01)).astype(int),
+            "late_death": y.astype(int),
+        }
+    )
+    return Stranger(frame, "late_death", ["checked"], "c1")
 
 
 @stranger
@@ -303,7 +324,7 @@ def two_things_that_may_be_the_test(draw: np.random.Generator) -> Stranger:
             "polyp": (done & chosen(draw, x - 1)).astype(int),
         }
     )
-    return Stranger(frame, "polyp", ["attended"], "k")
+    return Stranger(frame, "polyp", ["attended"], "k", must_ask="tested")
 
 
 @stranger
@@ -319,7 +340,7 @@ def lost_turned_round(draw: np.random.Generator) -> Stranger:
             "relapse": (~lost & chosen(draw, x - 1)).astype(int),
         }
     )
-    return Stranger(frame, "relapse", [], "arm")
+    return Stranger(frame, "relapse", [], "arm", must_ask="tested")
 
 
 @stranger
@@ -339,7 +360,7 @@ def audits_of_claims(draw: np.random.Generator) -> Stranger:
 
 
 @stranger
-def test_date_only(draw: np.random.Generator) -> Stranger:
+def date_of_the_test_only(draw: np.random.Generator) -> Stranger:
     """No column says yes or no; the date of the test is filled in where there was one."""
     x = draw.normal(size=N)
     seen = chosen(draw, x)
@@ -352,4 +373,65 @@ def test_date_only(draw: np.random.Generator) -> Stranger:
             "malignant": (seen & chosen(draw, x - 1)).astype(int),
         }
     )
-    return Stranger(frame, "malignant", [], "race")
+    return Stranger(frame, "malignant", [], "race", must_ask="tested")
+
+
+@stranger
+def five_panels_without_a_name(draw: np.random.Generator) -> Stranger:
+    """As above, but nothing says which of the five is the one that matters."""
+    five = five_similar_panels(draw)
+    frame = five.frame.rename(columns={"SARS result": "Corona"})
+    return Stranger(frame, "Corona", [], "ward", must_ask="label")
+
+
+@stranger
+def group_that_follows_from_a_feature(draw: np.random.Generator) -> Stranger:
+    """The district is the first digit of the code of the place."""
+    place, x = draw.integers(100, 400, N), draw.normal(size=N)
+    visited = chosen(draw, x - 0.5)
+    frame = pd.DataFrame(
+        {
+            "place_code": place,
+            "zone": pd.Series(place // 100).map({1: "inner", 2: "middle", 3: "outer"}),
+            "rooms": draw.integers(1, 9, N),
+            "rent": np.exp(6 + x).round(),
+            "inspected": np.where(visited, "yes", "no"),
+            "violation": np.where(visited & chosen(draw, x - 1), "yes", "no"),
+        }
+    )
+    return Stranger(frame, "violation", ["inspected"], "zone")
+
+
+@stranger
+def codes_one_and_two(draw: np.random.Generator) -> Stranger:
+    """Yes is 1 and no is 2; only a person can say so."""
+    x = draw.normal(size=N)
+    seen = chosen(draw, x)
+    result = blanked(np.where(chosen(draw, x - 1), 1, 2), ~seen)
+    frame = pd.DataFrame(
+        {
+            "RIDRETH1": draw.integers(1, 6, N),
+            "BMXBMI": (27 + x).round(1),
+            "DIQ_positive": result,
+        }
+    )
+    return Stranger(frame, "DIQ_positive", [], "RIDRETH1", must_ask="positive")
+
+
+@stranger
+def hospital_of_neutral_names(draw: np.random.Generator) -> Stranger:
+    """Imputed zeros, yes and no in words, the decision after the label, and a hard rule for it."""
+    x = draw.normal(size=(N, 3))
+    looked = (x[:, 0] > 0.3) | (draw.random(N) < 0.1)
+    frame = pd.DataFrame(
+        {
+            "f1": x[:, 0].round(2),
+            "f2": draw.choice(["p", "q"], N),
+            "f3": x[:, 1].round(2),
+            "f4": draw.poisson(2, N),
+            "f5": np.where(draw.random(N) < 0.3, "yes", "no"),
+            "f6": np.where(looked & chosen(draw, x[:, 1] - 1), "yes", "no"),
+            "f7": np.where(looked, "yes", "no"),
+        }
+    )
+    return Stranger(frame, "f6", ["f7"], "f2")
