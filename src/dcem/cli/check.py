@@ -58,7 +58,7 @@ def check(
         show(proposal, console)
         if "label" not in proposal.roles:
             raise InputError("There is nothing to check without a label. Name it with `label`.")
-        if proposal.questions:
+        if any(question.role != "group" for question in proposal.questions):
             raise InputError(
                 "The table leaves roles open. Let `dcem init` write the questions down, and answer "
                 "them; or give the roles as options."

@@ -260,7 +260,7 @@ class Decision:
         return text + "; it may as well follow from a positive result" * self.may_follow
 
 
-@dataclass
+@dataclass(eq=False)
 class Candidate:
     """A column that may be the label."""
 
@@ -285,7 +285,7 @@ class Candidate:
     def evidence(self) -> float:
         """Structure, and its name as a tie-breaker."""
         column = self.column
-        name = 2 if LABEL.search(column.words) else 1 if RESULT.search(column.words) else 0
+        name = 2.0 if LABEL.search(column.words) else 1.0 if RESULT.search(column.words) else 0.0
         name = min(name + 0.5 * column.has_results(), 2)
         if not name and column.is_called_a_test() and self.looked.mean() >= ENOUGH:
             name = -2  # the decision rather than its result, unless it has gaps or results
@@ -451,7 +451,8 @@ def _rate(
     elif strong := [d for d in candidate.decisions if d.expected >= EXPECTED]:
         best = strong[0]
         pair = 4 if best.column.is_called_a_test() else 3
-        candidate.structure = (pair if best.usable else 2) - best.may_follow
+        weaker = best.may_follow + bool(best.positives)
+        candidate.structure = max((pair if best.usable else 2) - weaker, 1)
 
 
 def _depends(looked: np.ndarray, others: Sequence[NamedColumn]) -> bool:

@@ -363,7 +363,9 @@ def _propose_outcome(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> S
 def _ask_label(seen: Sequence[NamedColumn], ranked: Sequence[Candidate]) -> Question:
     """Which column is the label? With the candidates, and what else the table may offer."""
     answers = []
-    for candidate in ranked[: MOST_ANSWERS + 2]:
+    called = [c for c in ranked if LABEL.search(c.column.words)][:1]  # one of the first three
+    first = ranked[: MOST_ANSWERS - 1]
+    for candidate in dict.fromkeys([*first, *called, *ranked[: MOST_ANSWERS + 2]]):
         roles: dict[str, Any] = {"label": candidate.column.name}
         if candidate.tested:
             roles["tested"] = [c.name for c in candidate.tested]
@@ -555,7 +557,8 @@ def _left_out(
             is_outcome = levels == 2 or (RESULT.search(column.words) and levels <= FEW_VALUES)
             what = "Another outcome" if is_outcome else "Judging by its name"
             why[column.name] = f"{what}, known only after the decision to test."
-    read, problems = None, []
+    read: UserTable | None = None
+    problems: list[str] = []
     if not {"label", "tested", "positive"} & {question.role for question in questions}:
         read, problems = _try(table, _as_arguments(found), why)
     if read is not None:
