@@ -120,17 +120,16 @@ def show_question(question: Any, console: Any, *, numbered: bool = False) -> Non
     """Print an open question and its possible answers."""
     from rich.markup import escape
 
+    from dcem.table.roles import as_list
+    from dcem.text import listed
+
     console.print(f"[yellow]question:[/yellow] {escape(question.text)}", soft_wrap=True)
     number = 0
     for roles, why in question.answers:
         number += bool(roles)
         mark = f"{number}." if numbered and roles else "-"
-        answer = "; ".join(
-            f"{name.replace('_', ' ')}: {', '.join([value] if isinstance(value, str) else value)}"
-            if value
-            else f"no {name}"
-            for name, value in roles.items()
-        )
+        named = {name: as_list(value) for name, value in roles.items() if value}
+        answer = "; ".join(f"{role.replace('_', ' ')}: {listed(v, 9)}" for role, v in named.items())
         line = f"  {mark} {answer + '. ' if answer else ''}{why}"
         console.print(escape(line), soft_wrap=True)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, compress
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -162,7 +163,7 @@ def field_of(columns: Sequence[str]) -> tuple[str, list[str]]:
     return "general", []
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NamedColumn:
     """A column, its name in words, its values, the share of rows without one, and its place."""
 
@@ -226,12 +227,13 @@ class NamedColumn:
         return np.where(self.known, np.minimum(self.text.codes, MOST_LEVELS), MOST_LEVELS + 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Decision:
-    """A column that may say who was tested: where it says no, a label is hardly ever positive."""
+    """What may say who was tested: where it says no, a label is hardly ever positive."""
 
-    column: NamedColumn
+    columns: tuple[NamedColumn, ...]  # one, or two of which either may say yes
     off: np.ndarray  # [n] where it says no
+    rows: int  # there, with a value of the label
     positives: int  # there
     expected: float  # there, if it had nothing to do with the label
     share: float  # positive elsewhere
@@ -241,19 +243,40 @@ class Decision:
     @property
     def may_follow(self) -> bool:
         """Whether it may follow from the result: hardly anybody has it who is not positive."""
-        return self.share > (COPY[1] if self.column.is_called_a_test() else COPY[0])
+        return self.share > COPY[self.is_called_a_test]
+
+    @property
+    def is_called_a_test(self) -> bool:
+        """Whether its name says so."""
+        return self.columns[0].is_called_a_test()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return [c.name for c in self.columns]
 
     @property
     def follows(self) -> bool:
         """Whether it plainly does so."""
-        return self.may_follow and self.share > COPY[1]
+        return self.share > COPY[1]
+
+    @property
+    def rank(self) -> tuple[Any, ...]:
+        """The best is smallest."""
+        return (
+            not self.usable,
+            len(self.columns),
+            not self.is_called_a_test,
+            self.may_follow,
+            -self.expected,
+        )
 
     def counts(self, label: str) -> str:
         """The evidence in numbers."""
-        rows = counted(int(self.off.sum()), "row")
+        rows, name = counted(self.rows, "row"), " or ".join(map(repr, self.names))
         positive = f"only {self.positives:,} times" if self.positives else "never"
         text = (
-            f"{label!r} is {positive} positive where {self.column.name!r} {self.when} ({rows}; "
+            f"{label!r} is {positive} positive where {name} {self.when} ({rows}; "
             f"{self.expected:,.0f} positives would be expected), and in {percent(self.share)} of "
             "the others"
         )
@@ -319,7 +342,7 @@ class Candidate:
         empty = 1 - float(self.looked.mean())
         if empty > 0:
             whys.append(f"no result in {percent(empty)} of the rows")
-        if self.decisions and not self.tested:
+        if self.decisions and empty < GAPS:
             whys.append(self.decisions[0].counts(self.column.name))
         elif self.tested:
             whys.append(f"{' or '.join(repr(c.name) for c in self.tested)} goes with it")
@@ -450,7 +473,7 @@ def _rate(
             candidate.structure = 2 if chance[key] and not is_test else 3
     elif strong := [d for d in candidate.decisions if d.expected >= EXPECTED]:
         best = strong[0]
-        pair = 4 if best.column.is_called_a_test() else 3
+        pair = 4 if best.is_called_a_test else 3
         weaker = best.may_follow + bool(best.positives)
         candidate.structure = max((pair if best.usable else 2) - weaker, 1)
 
@@ -471,58 +494,51 @@ def _depends(looked: np.ndarray, others: Sequence[NamedColumn]) -> bool:
 
 
 def _find_decisions(candidates: Sequence[Candidate], seen: Sequence[NamedColumn]) -> None:
-    """For each label without gaps, the columns under one of whose values it is never positive.
+    """For each label, the columns under one of whose values it is never positive, best first.
 
     By chance that happens where hardly any positives would be expected; so ten or more are asked
     for, or three of a column that is called like a test.
     """
-    full = [c for c in candidates if c.looked.mean() >= 1 - GAPS and (c.positive or not c.unclear)]
-    if not full:
+    readings = [(c, c.is_yes()) for c in candidates]
+    for c in candidates:  # of two codes, either may mean yes
+        swapped = [v for v in c.unclear if v not in c.positive] if len(c.unclear) == 2 else []
+        readings += [(c, c.column.text.among(swapped))] if swapped else []
+    if not readings:
         return
-    swapped = [  # it is not clear which of two values means yes: this one may
-        (c, tuple(v for v in c.unclear if v not in c.positive)) for c in full if len(c.unclear) == 2
-    ]
-    asked = [(c, c.is_yes()) for c in full]
-    asked += [(c, c.column.text.among(other)) for c, other in swapped]
-    yes = np.array([is_yes for _, is_yes in asked], np.float32)
-    found: dict[int, list[Decision]] = {}
-    for column in seen:
-        if column.is_sensitive():
-            continue
-        for off, when, usable in _sides(column):
-            hits = yes @ off.astype(np.float32)
-            rate = yes.mean(axis=1)
-            expected = rate * off.sum()
-            elsewhere = (yes.sum(axis=1) - hits) / max((~off).sum(), 1)
+    yes = np.array([is_yes for _, is_yes in readings], np.float32)
+    known = np.array([c.looked for c, _ in readings], np.float32)
+    rates = yes.sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    alone = [(c,) for c in seen if not c.is_sensitive()]
+    named = [c for c in seen if c.is_called_a_test() and c.is_yes_no() and c.missing == 0]
+    for columns in (*alone, *combinations(named, 2)):
+        for off, when, usable in _sides(columns):
+            hits, rows = yes @ off.astype(np.float32), known @ off.astype(np.float32)
+            expected = rates * rows
+            share = (yes.sum(axis=1) - hits) / np.maximum(known.sum(axis=1) - rows, 1)
             slips = SLIPS * expected * (usable & (expected >= EXPECTED / SLIPS / 2))
-            least = WEAK if column.is_called_a_test() else EXPECTED
-            for i in np.flatnonzero((hits <= slips) & (expected >= least) & (elsewhere < 1)):
-                candidate = asked[i][0]
-                if candidate.column is column or (i >= len(full) and found.get(id(candidate))):
+            least = WEAK if columns[0].is_called_a_test() else EXPECTED
+            for i in np.flatnonzero((hits <= slips) & (expected >= least) & (share < 1)):
+                candidate, is_yes = readings[i]
+                others = candidate.decisions
+                if candidate.column in columns or any({*d.columns} <= {*columns} for d in others):
                     continue
-                if i >= len(full):
-                    candidate.positive = swapped[i - len(full)][1]
-                decision = Decision(
-                    column, off, int(hits[i]), float(expected[i]), float(elsewhere[i]), when, usable
-                )
-                found.setdefault(id(candidate), []).append(decision)
-    for candidate in full:
-        candidate.decisions = tuple(
-            sorted(
-                found.get(id(candidate), []),
-                key=lambda d: (
-                    not d.usable,
-                    not d.column.is_called_a_test(),
-                    d.may_follow,
-                    -d.expected,
-                ),
-            )
-        )
+                if others and (candidate.is_yes() != is_yes).any():  # the other code means yes
+                    continue
+                if i >= len(candidates):
+                    text = candidate.column.text
+                    candidate.positive = (text.values[text.codes[is_yes][0]],)
+                counts = int(rows[i]), int(hits[i]), float(expected[i]), float(share[i])
+                candidate.decisions += (Decision(columns, off, *counts, when, usable),)
+    for candidate in candidates:
+        candidate.decisions = tuple(sorted(candidate.decisions, key=lambda d: d.rank))
 
 
-def _sides(column: NamedColumn) -> Iterator[tuple[np.ndarray, str, bool]]:
-    """Rows [n] where a column may say no, the words for it, and whether that is plain."""
-    if column.is_yes_no():
+def _sides(columns: Sequence[NamedColumn]) -> Iterator[tuple[np.ndarray, str, bool]]:
+    """Rows [n] where columns may say no, the words for it, and whether that is plain."""
+    column = columns[0]
+    if len(columns) > 1:
+        yield ~any_yes(columns), "says no", True
+    elif column.is_yes_no():
         plain = column.missing == 0
         yield ~column.says_yes(), "says no" if plain else "says no or is empty", plain
         if plain:

@@ -356,7 +356,9 @@ def _propose_outcome(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> S
         why = "It seems to be the decision itself, with results still to come."
         yield Suggestion("exclude", best.waiting[0], why)
         yield best.waiting[1]
-    for other in [c for c in ranked[1:] if c.evidence >= 1][:MOST_ANSWERS]:
+    decisions = {name for d in best.decisions for name in d.names}
+    others = [c for c in ranked[1:] if c.evidence >= 1 and c.column.name not in decisions]
+    for other in others[:MOST_ANSWERS]:
         yield f"The label could also be {other.column.name!r}: {other.why()}."
 
 
@@ -381,7 +383,10 @@ def _propose_tested(best: Candidate) -> Suggestions:
     label = best.column.name
     for column in best.tested:
         yield Suggestion("tested", column.name, why_tested(best))
-    if best.tested or best.looked.mean() < 1 - GAPS:
+    if best.looked.mean() < 1 - GAPS:
+        for decision in [d for d in best.decisions if d.usable and not d.may_follow][:MOST_ANSWERS]:
+            if not best.tested:
+                yield f"Zeros may stand for nobody looked: {decision.counts(label)}."
         return
     good = [d for d in best.decisions if d.usable]
     if not best.decisions:
@@ -394,11 +399,12 @@ def _propose_tested(best: Candidate) -> Suggestions:
         return
     first = best.decisions[0]
     rivals = [d for d in good[1:] if d.expected >= 0.2 * first.expected and not d.follows]
-    if first.column.is_called_a_test():
-        rivals = [d for d in rivals if d.column.is_called_a_test()]
+    if first.is_called_a_test:
+        rivals = [d for d in rivals if d.is_called_a_test]
     plain = first.usable and first.expected >= EXPECTED and best.looked[~first.off].all()
     if plain and not (first.positives or first.may_follow or rivals):
-        yield Suggestion("tested", first.column.name, f"{capitalised(first.counts(label))}.")
+        for name in first.names:
+            yield Suggestion("tested", name, f"{capitalised(first.counts(label))}.")
         for other in best.decisions[1 : 1 + MOST_ANSWERS]:
             yield f"Another column could say who was tested: {other.counts(label)}."
         return
@@ -409,7 +415,7 @@ def _propose_tested(best: Candidate) -> Suggestions:
     if not asked:
         return
     answers: list[tuple[Mapping[str, Any], str]] = [
-        ({"tested": [d.column.name]} if d.usable else {}, f"{capitalised(d.counts(label))}.")
+        ({"tested": d.names} if d.usable else {}, f"{capitalised(d.counts(label))}.")
         for d in asked[: MOST_ANSWERS + 2]
     ]
     if len(answers) and not any(answer for answer, _ in answers):
