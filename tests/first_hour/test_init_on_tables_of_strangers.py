@@ -142,6 +142,18 @@ def test_both_counts_stand_beside_a_candidate(slips):
     assert {"k1", "k2"} == question.columns
 
 
+@pytest.mark.parametrize("share", [0.6, 0.9, 0.97])
+def test_a_candidate_that_also_looks_like_a_leak_is_asked_about(share):
+    """Nearly everybody who was looked at is positive: a careful test, or what followed from it."""
+    draw = np.random.default_rng(10)
+    looked = draw.random(N) < 0.3
+    y = looked & (draw.random(N) < share)
+    frame = pd.DataFrame({"x": draw.normal(size=N), "k": looked * 1, "outcome": y * 1})
+    found = propose_roles(frame, label="outcome")
+    assert {"tested": ["k"]} in answers(found, "tested")
+    assert "k" not in found.roles.get("exclude", [])
+
+
 def test_fewer_than_ten_expected_positives_are_chance():
     """40 positives: 4 of 30 random columns have none where they say no, and none is proposed."""
     draw = np.random.default_rng(5)

@@ -62,12 +62,12 @@ def init(
         proposal = propose_roles(table, query, **roles)
     declined: list[str] = []  # roles that a person left open
     while sys.stdin.isatty() and console.is_terminal:
-        asked = next((q for q in proposal.questions if q.role not in declined), None)
-        if asked is None:
+        question = next((q for q in proposal.questions if q.role not in declined), None)
+        if question is None:
             break
-        answer = ask(asked, proposal.columns, console)
+        answer = ask(question, proposal.columns, console)
         roles = {**roles, **answer}
-        declined += [] if answer else [asked.role]
+        declined += [] if answer else [question.role]
         proposal = propose_roles(table, query, **roles)
     shared, found = {"query": query} if query else {}, proposal.suggestions
     field, names = (words, ()) if words else field_of(proposal.columns)

@@ -24,6 +24,7 @@ from dcem.text import counted, percent
 FEW_VALUES = 12  # distinct values of a label
 FEW_LEVELS = 8  # of a group that no name suggests
 MOST_LEVELS = 20  # that are looked at one by one
+MOST_RATED = 300  # candidates for the label
 MOST_COMPARED = 60  # columns that may explain gaps
 ENOUGH = 0.99  # of the rows agree: the rest are slips
 GAPS = 0.05  # of the rows without a result, at least, make a column look tested in part
@@ -213,7 +214,7 @@ class NamedColumn:
         return any(pattern.search(self.words) for pattern in SENSITIVE.values())
 
     def is_called_a_test(self) -> bool:
-        """Whether it is named like the decision to test, and not like a result."""
+        """True if it is named like the decision to test, and not like a result."""
         return bool(TESTED.search(self.words)) and not RESULT.search(self.words)
 
     @cached_property
@@ -242,12 +243,12 @@ class Decision:
 
     @property
     def may_follow(self) -> bool:
-        """Whether it may follow from the result: hardly anybody has it who is not positive."""
+        """True if it may follow from the result: hardly anybody has it who is not positive."""
         return self.share > COPY[self.is_called_a_test]
 
     @property
     def is_called_a_test(self) -> bool:
-        """Whether its name says so."""
+        """True if its name says so."""
         return self.columns[0].is_called_a_test()
 
     @property
@@ -257,7 +258,7 @@ class Decision:
 
     @property
     def follows(self) -> bool:
-        """Whether it plainly does so."""
+        """True if it plainly does so."""
         return self.share > COPY[1]
 
     @property
@@ -293,6 +294,7 @@ class Candidate:
     looked: np.ndarray  # [n] whether it holds a result
     structure: int = 1  # 4 if a decision to test goes with it, down to 1
     doubts: list[str] = field(default_factory=list)
+    meaning: str = ""  # of its words, in a sentence
     unclear: tuple[str, ...] = ()  # words that are neither clearly yes nor clearly no
     tested: tuple[NamedColumn, ...] = ()
     decisions: tuple[Decision, ...] = ()  # columns that may say who was tested, best first
@@ -358,7 +360,7 @@ def label_candidates(
     are given to mean so.
     """
     yes_no = [c for c in seen if c.is_yes_no()]
-    found = []
+    candidates = []
     for column in seen if label is None else [c for c in seen if c.name == label]:
         least = 0 if column.missing > 0 else 1  # a mark and blanks, or several values
         likely = least < len(column.text.values) <= FEW_VALUES and not column.is_sensitive()
@@ -367,24 +369,26 @@ def label_candidates(
         in_place = untested or _value_where_not(column, yes_no)
         candidate = _as_label(column, in_place, given=label is not None)
         if candidate is not None:
-            found.append(candidate)
-    _find_decisions(found, seen)
+            candidates.append(candidate)
+    candidates.sort(key=lambda c: -c.score - 2 * (c.looked.mean() <= 1 - GAPS))
+    del candidates[MOST_RATED:]
+    _find_decisions(candidates, seen)
     chance: dict[bytes, bool] = {}
-    for candidate in found:
+    for candidate in candidates:
         _rate(candidate, [c for c in yes_no if c is not candidate.column], seen, chance)
-    strong = [c for c in found if c.structure == 4 and not c.column.is_called_a_test()]
-    for candidate in found:
+    strong = [c for c in candidates if c.structure == 4 and not c.column.is_called_a_test()]
+    for candidate in candidates:
         inside = candidate.is_yes() | (candidate.looked & (not candidate.looked.all()))
         for other in strong:
             if other is candidate or not inside.any() or (inside & ~other.is_yes()).any():
                 continue
             if (other.is_yes() != candidate.is_yes()).any():
                 candidate.details = 2
-    return sorted(found, key=lambda c: -c.score)
+    return sorted(candidates, key=lambda c: -c.score)
 
 
 def is_clear(ranked: Sequence[Candidate]) -> bool:
-    """Whether the first candidate is good enough, and far enough ahead of the second."""
+    """True if the first candidate is good enough, and far enough ahead of the second."""
     return bool(ranked) and (
         ranked[0].evidence >= SURE
         and (len(ranked) == 1 or ranked[0].score - ranked[1].score >= CLOSE)
@@ -410,34 +414,34 @@ def _as_label(column: NamedColumn, in_place: Sequence[str], *, given: bool) -> C
     no_result = outcome.without_result(column.text.values)
     untested = tuple(v for v in column.text.values if v in in_place or v in no_result)
     results = [v for v in column.text.values if v not in untested]
-    found = Candidate(column, (), untested, column.text.among(results))
+    candidate = Candidate(column, (), untested, column.text.among(results))
     named = bool(LABEL.search(column.words) or RESULT.search(column.words))
-    said = values.yes_or_no(results)
-    if said is not None:
-        is_mark = said.all() and column.missing and named
-        return found if len(set(said)) == 2 or is_mark or given else None
+    plain = values.yes_or_no(results)
+    if plain is not None:
+        is_mark = plain.all() and column.missing and named
+        return candidate if len(set(plain)) == 2 or is_mark or given else None
     is_code = values.all_numbers(results)
-    meant = {value: "" if is_code else outcome.meaning_of(value) for value in results}
-    yes = tuple(v for v in results if meant[v] == "yes")
-    no = tuple(v for v in results if meant[v] == "no")
+    meanings = {value: "" if is_code else outcome.meaning_of(value) for value in results}
+    yes = tuple(v for v in results if meanings[v] == "yes")
+    no = tuple(v for v in results if meanings[v] == "no")
     if len(results) == 2 and len(yes) + len(no) == 1:  # one of two tells the other
         yes = yes or tuple(v for v in results if v not in no)
         no = tuple(v for v in results if v not in yes)
     if 0 < len(yes) < len(results) <= FEW_VALUES:
-        found.positive = yes
-        found.unclear = tuple(v for v in results if v not in (*yes, *no))
-        if not found.unclear and values.yes_no([*yes, *no]).tolist() != [1, 0]:
-            found.doubts.append(
+        candidate.positive = yes
+        candidate.unclear = tuple(v for v in results if v not in (*yes, *no))
+        if not candidate.unclear and values.yes_no([*yes, *no]).tolist() != [1, 0]:
+            candidate.meaning = (
                 f"{quoted(yes)} in {column.name!r} {'counts' if len(yes) == 1 else 'count'} as "
                 f"yes, {quoted(no)} as no."
             )
-        return found
-    gaps = 1 - found.looked.mean() >= GAPS
+        return candidate
+    gaps = 1 - candidate.looked.mean() >= GAPS
     if len(results) == 2 and (named or in_place or gaps or given or is_code):
-        found.unclear = tuple(results)
-        found.positive = (min(results, key=lambda v: int(column.text.among([v]).sum())),)
-        return found
-    return found if given else None
+        candidate.unclear = tuple(results)
+        candidate.positive = (min(results, key=lambda v: int(column.text.among([v]).sum())),)
+        return candidate
+    return candidate if given else None
 
 
 def _rate(
@@ -479,7 +483,7 @@ def _rate(
 
 
 def _depends(looked: np.ndarray, others: Sequence[NamedColumn]) -> bool:
-    """Whether a complete column says something of who has a result, beyond chance."""
+    """True if a complete column predicts who has a result, beyond chance."""
     rate = looked.mean()
     for column in [c for c in others if c.missing == 0][:MOST_COMPARED]:
         rows = np.bincount(column.cells, minlength=1)
@@ -507,14 +511,14 @@ def _find_decisions(candidates: Sequence[Candidate], seen: Sequence[NamedColumn]
         return
     yes = np.array([is_yes for _, is_yes in readings], np.float32)
     known = np.array([c.looked for c, _ in readings], np.float32)
-    rates = yes.sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    positives, results = yes.sum(axis=1), known.sum(axis=1)
     alone = [(c,) for c in seen if not c.is_sensitive()]
     named = [c for c in seen if c.is_called_a_test() and c.is_yes_no() and c.missing == 0]
     for columns in (*alone, *combinations(named, 2)):
         for off, when, usable in _sides(columns):
             hits, rows = yes @ off.astype(np.float32), known @ off.astype(np.float32)
-            expected = rates * rows
-            share = (yes.sum(axis=1) - hits) / np.maximum(known.sum(axis=1) - rows, 1)
+            expected = rows * positives / np.maximum(results, 1)
+            share = (positives - hits) / np.maximum(results - rows, 1)
             slips = SLIPS * expected * (usable & (expected >= EXPECTED / SLIPS / 2))
             least = WEAK if columns[0].is_called_a_test() else EXPECTED
             for i in np.flatnonzero((hits <= slips) & (expected >= least) & (share < 1)):
@@ -625,7 +629,7 @@ def _may_be_group(column: NamedColumn) -> bool:
 
 
 def is_measured(column: NamedColumn) -> bool:
-    """Whether its levels are a number's, so many that a group needs bands: ages, not codes."""
+    """True of numbers with so many levels that a group needs bands: ages, not codes."""
     bands = re.search(r"band|cat|bracket|class|group|gruppe|klasse", column.words)
     return (
         len(column.text.values) > FEW_LEVELS

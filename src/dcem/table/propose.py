@@ -317,7 +317,7 @@ def _propose_group(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Sug
 
 
 def _is_open(likely: Sequence[NamedColumn], seen: Sequence[NamedColumn]) -> bool:
-    """Whether the first of several columns is not plainly the group: late, or beside another.
+    """True if the first of several columns is not plainly the group: late, or beside another.
 
     Codes beside text do not count: they may as well be counts.
     """
@@ -389,7 +389,22 @@ def _propose_tested(best: Candidate) -> Suggestions:
                 yield f"Zeros may stand for nobody looked: {decision.counts(label)}."
         return
     good = [d for d in best.decisions if d.usable]
-    if not best.decisions:
+    first = next(iter(good), None)
+    if first is not None and first.expected >= EXPECTED and best.looked[~first.off].all():
+        rivals = [d for d in good[1:] if d.expected >= 0.2 * first.expected and not d.follows]
+        if first.is_called_a_test:
+            rivals = [d for d in rivals if d.is_called_a_test]
+        if not (first.positives or first.may_follow or rivals):
+            for name in first.names:
+                yield Suggestion("tested", name, f"{capitalised(first.counts(label))}.")
+            for other in best.decisions[1 : 1 + MOST_ANSWERS]:
+                yield f"Another column could say who was tested: {other.counts(label)}."
+            return
+    likely = [d for d in best.decisions if not (d.follows or (d.may_follow and not d.usable))]
+    possible = likely or good
+    for other in [d for d in best.decisions if d not in possible][:MOST_ANSWERS]:
+        yield f"Who was tested may show in another column: {other.counts(label)}."
+    if not possible:
         if best.looked.all():
             yield (
                 f"Every row has a label in {label!r} and no column says who was tested, so all "
@@ -397,28 +412,11 @@ def _propose_tested(best: Candidate) -> Suggestions:
                 "says who was tested as `tested`; if nobody recorded it, use `positives_only`."
             )
         return
-    first = best.decisions[0]
-    rivals = [d for d in good[1:] if d.expected >= 0.2 * first.expected and not d.follows]
-    if first.is_called_a_test:
-        rivals = [d for d in rivals if d.is_called_a_test]
-    plain = first.usable and first.expected >= EXPECTED and best.looked[~first.off].all()
-    if plain and not (first.positives or first.may_follow or rivals):
-        for name in first.names:
-            yield Suggestion("tested", name, f"{capitalised(first.counts(label))}.")
-        for other in best.decisions[1 : 1 + MOST_ANSWERS]:
-            yield f"Another column could say who was tested: {other.counts(label)}."
-        return
-    follows = [d for d in best.decisions if d.follows or (not d.usable and d.may_follow)]
-    asked = [d for d in best.decisions if d not in follows]
-    for other in follows[:MOST_ANSWERS]:
-        yield f"Who was tested may show in another column: {other.counts(label)}."
-    if not asked:
-        return
     answers: list[tuple[Mapping[str, Any], str]] = [
         ({"tested": d.names} if d.usable else {}, f"{capitalised(d.counts(label))}.")
-        for d in asked[: MOST_ANSWERS + 2]
+        for d in possible[: MOST_ANSWERS + 2]
     ]
-    if len(answers) and not any(answer for answer, _ in answers):
+    if not any(answer for answer, _ in answers):
         answers.insert(
             0, ({}, "Add a column that says yes or no for everybody, from the one below.")
         )
@@ -437,6 +435,7 @@ def _propose_meanings(best: Candidate, known: Mapping[str, Any]) -> Suggestions:
         unknown = values.word(value) in UNDECIDED or values.MISSING_CODE.fullmatch(value)
         what = "the result is unknown" if unknown else "nobody tested"
         yield Suggestion("untested_value", value, f"{value!r} suggests that {what}.")
+    yield from best.doubts
     if "positive" in known:
         return
     if unclear:
@@ -456,7 +455,8 @@ def _propose_meanings(best: Candidate, known: Mapping[str, Any]) -> Suggestions:
         return
     for value in best.positive:
         yield Suggestion("positive", value, "It sounds like a positive result.")
-    yield from best.doubts
+    if best.meaning:
+        yield best.meaning
 
 
 def _no_label(seen: Sequence[NamedColumn], likely: Sequence[NamedColumn]) -> str:
