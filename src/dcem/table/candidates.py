@@ -618,10 +618,9 @@ def _may_be_group(column: NamedColumn) -> bool:
     if column.has_results() or any(pattern.search(column.words) for pattern in other):
         return False
     sizes = values.parsed(levels)
-    decides = any(
-        outcome.meaning_of(v) in ("yes", "no") or outcome.decided([v]) is not None for v in levels
-    )
-    if np.isnan(sizes).any() and decides:
+    meanings = {outcome.meaning_of(value) for value in levels}
+    decides = [value for value in levels if values.word(value) in outcome.DECIDED]
+    if np.isnan(sizes).any() and (decides or meanings >= {"yes", "no"}):
         return False
     is_code = not np.isnan(sizes).any() and (sizes % 1 == 0).all() and sizes.min() >= 1
     enough = column.text.counts().min() >= max(10, 0.01 * len(column.text.codes))
