@@ -235,6 +235,8 @@ def test_away_from_a_terminal_the_question_is_in_the_file_and_the_status_is_two(
     (tmp_path / "dcem.toml").write_text(text)
     status, said = dcem("check", "t.csv", "--tested", "attended", cwd=tmp_path)
     assert status == 0, said
+    status, said = dcem("check", "nothing.csv", cwd=tmp_path)
+    assert "nothing.csv: no such file" in said
 
 
 def test_check_without_roles_does_not_go_on_with_an_open_question(tmp_path):

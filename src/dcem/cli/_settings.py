@@ -128,15 +128,17 @@ def fill_from_file(command: Any, ctx: Any, args: list[str]) -> None:
         name: _fitting(here[name], value) for name, value in values.items() if name in here
     }
     unanswered = [role for role in settings.open if role in here]
-    if unanswered and command.name != "init":
+    no_label = getattr(here.get("label"), "required", False) and "label" not in ctx.default_map
+    if unanswered or no_label:
+        wanted = str(given.get("table") or ctx.default_map.get("table") or ".")
+        if "://" not in wanted and not Path(wanted).exists():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), wanted)
+    if unanswered:
         raise InputError(
             f"{path} has an open question: {listed(unanswered)}. Choose one of the answers that "
             f'stand there as comments, and write it in place of the "{OPEN}".'
         )
-    if getattr(here.get("label"), "required", False) and "label" not in ctx.default_map:
-        wanted = str(given.get("table") or ctx.default_map.get("table") or ".")
-        if "://" not in wanted and not Path(wanted).exists():
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), wanted)
+    if no_label:
         raise InputError(
             "Which column holds the observed outcome? Name it with `label`; or let `dcem init "
             f"TABLE` propose all roles and write them to {NAME}, which every command reads."
