@@ -73,7 +73,8 @@ def test_init_keeps_the_words_that_are_given(folder, inside) -> None:
 def test_without_an_outcome_init_says_to_name_it(tmp_path, inside) -> None:
     (tmp_path / "x.csv").write_text("a,b\n" + "".join(f"{i / 7},{i % 7}\n" for i in range(50)))
     done = inside("init", tmp_path / "x.csv")
-    assert "Name the label in it, change what is wrong, then: dcem check " in done.stdout
+    assert done.returncode == 2
+    assert "Answer the open question in it, change what is wrong, then: dcem check " in done.stdout
 
 
 def test_init_does_not_overwrite(folder, inside) -> None:

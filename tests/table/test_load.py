@@ -267,15 +267,11 @@ def test_a_broken_line_is_located_whatever_the_number_of_threads(tmp_path):
 @pytest.mark.parametrize(
     ("labels", "tested", "told"),
     [
-        (["pos", "neg", "not done"], None, "'not done' in 100 of 300"),
-        (["pos", "neg", "indeterminate"], None, "'indeterminate'"),
-        (["positiv", "negativ", "ND"], None, "'ND'"),
         (["1", "0", "-9.0"], None, "'-9.0'"),
         (["2", "0", "1"], None, "'1'"),
         (["high", "norm", "None"], None, "'None'"),
         (["high", "norm", "low"], None, "'norm', 'low'"),  # one of them may mean: nobody looked
         (["high", "norm", "low", None], None, None),
-        (["fraud", "no fraud", "inconclusive", None], None, "'inconclusive' in 100 of 400"),
         (["pos", "neg", "not done"], [1, 1, 0], None),
     ],
 )
@@ -290,6 +286,21 @@ def test_a_value_that_counts_as_no_for_want_of_another_role_is_told(labels, test
     said = [str(w.message) for w in caught if "negative result" in str(w.message)]
     assert len(said) == bool(told)
     assert not told or told in said[0]
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [
+        (["pos", "neg", "not_done"], "'not_done' in 100 of 300"),
+        (["pos", "neg", "indeterminate"], "'indeterminate'"),
+        (["positiv", "negativ", "ND"], "'ND'"),
+        (["fraud", "no fraud", "inconclusive", None], "'inconclusive' in 100 of 400"),
+    ],
+)
+def test_a_word_that_is_neither_yes_nor_no_is_refused(labels, told):
+    frame = pd.DataFrame({"x": np.arange(100 * len(labels)) % 7, "label": labels * 100})
+    with pytest.raises(InputError, match=f"{told}.*`untested_value`"):
+        read_table(frame, Roles(label="label", positive=labels[0]))
 
 
 @pytest.mark.parametrize("word", ["n/a", "not done", "pending", "7"])

@@ -16,6 +16,11 @@ from dcem.table.values import FAR_OFF
 N = 3000
 
 
+def remarks(proposal):
+    """Doubts and open questions."""
+    return [*proposal.doubts, *map(str, proposal.questions)]
+
+
 def reasons(proposal):
     return {(s.role, s.value): s.reason for s in proposal.suggestions}
 
@@ -307,7 +312,7 @@ def test_no_plausible_label_is_not_guessed(draw):
     frame = pd.DataFrame({"BMXBMI": draw.normal(size=N), "LBXGH": hba1c, "q1": [1, 2, 3] * 1000})
     proposal = propose_roles(frame)
     assert "label" not in proposal.roles
-    assert any("'LBXGH'" in doubt for doubt in proposal.doubts)
+    assert any("'LBXGH'" in remark for remark in remarks(proposal))
 
 
 def test_a_decision_and_a_label_that_disagree(loans):
@@ -488,11 +493,12 @@ def test_an_outcome_in_words_is_asked_for_and_kept(draw):
     frame = pd.DataFrame({"x": draw.normal(size=500), "Outcome": found})
     proposal = propose_roles(frame)
     assert proposal.roles == {}
-    assert any("'Outcome'" in doubt and "`positive`" in doubt for doubt in proposal.doubts)
+    assert any("'Outcome'" in one and "`positive`" in one for one in remarks(proposal))
     units = frame.assign(temp=[f"{36 + i % 40 / 10} °C" for i in range(500)], Outcome=found != "")
     assert any(HIDDEN in doubt for doubt in propose_roles(units).doubts)
     gaps = pd.DataFrame({"x": draw.normal(size=500), "case": draw.choice([0, 1, np.nan], 500)})
-    assert any("It may be 'case'" in doubt for doubt in propose_roles(gaps).doubts)
+    (question,) = propose_roles(gaps).questions
+    assert question.answers[0][0] == {"label": "case"}
 
 
 def test_missing_values_that_are_given_are_cut_at_commas(draw):
@@ -696,7 +702,8 @@ def test_a_column_with_results_is_named_where_none_is_taken_as_the_label(draw) -
     )
     found = propose_roles(table)
     assert found.roles["group"] == ["Sexe"]
-    assert any("It may be 'Blutkultur'" in doubt for doubt in found.doubts)
+    (question,) = found.questions
+    assert question.answers[0][0] == {"label": "Blutkultur"}
 
 
 def test_a_label_with_results_still_to_come_is_known_by_the_decision(draw) -> None:
@@ -734,13 +741,12 @@ def test_short_words_for_a_result_and_a_policyholder(draw) -> None:
 @pytest.mark.parametrize(
     ("bad", "good", "said"),
     [
-        ("defekt", "fehlerfrei", "rarer"),
+        ("defekt", "fehlerfrei", "sounds like"),  # one of two tells the other
         ("positiv", "negativ", ""),
         ("fail", "pass", "sounds like"),
     ],
 )
 def test_the_reason_for_a_positive_value_is_what_it_was_chosen_by(draw, bad, good, said):
-    """The rarer of two results was said to sound like a positive one, next to a doubt about it."""
     result = np.where(draw.random(N) < 0.2, bad, good)
     frame = pd.DataFrame({"x": draw.normal(size=N), "result": result})
     frame.loc[draw.random(N) < 0.5, "result"] = ""

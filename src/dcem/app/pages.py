@@ -230,7 +230,7 @@ class Pages:
             ),
             typable=roles_form.TYPED,
             reasons={one.value: one.reason for one in proposed.suggestions},
-            doubts=[] if study.roles else proposed.doubts,
+            doubts=[] if study.roles else (*map(str, proposed.questions), *proposed.doubts),
             told=bool(told),
             values=[
                 (value, number, roles_form.meaning(value, plain))

@@ -7,7 +7,9 @@ stand in the file.
 
 from __future__ import annotations
 
+import errno
 import inspect
+import os
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -16,7 +18,7 @@ import typer
 
 from dcem.table.messages import InputError, did_you_mean, quoted
 from dcem.table.roles import Roles, as_list
-from dcem.table.settings import NAME, Settings, find_settings, read_settings, settings_text
+from dcem.table.settings import NAME, OPEN, Settings, find_settings, read_settings, settings_text
 from dcem.text import listed
 
 # Commands that read the file; their sections in it bear their names.
@@ -125,7 +127,18 @@ def fill_from_file(command: Any, ctx: Any, args: list[str]) -> None:
     ctx.default_map = {
         name: _fitting(here[name], value) for name, value in values.items() if name in here
     }
-    if getattr(here.get("label"), "required", False) and "label" not in ctx.default_map:
+    unanswered = [role for role in settings.open if role in here]
+    no_label = getattr(here.get("label"), "required", False) and "label" not in ctx.default_map
+    if unanswered or no_label:
+        wanted = str(given.get("table") or ctx.default_map.get("table") or ".")
+        if "://" not in wanted and not Path(wanted).exists():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), wanted)
+    if unanswered:
+        raise InputError(
+            f"{path} has an open question: {listed(unanswered)}. Choose one of the answers that "
+            f'stand there as comments, and write it in place of the "{OPEN}".'
+        )
+    if no_label:
         raise InputError(
             "Which column holds the observed outcome? Name it with `label`; or let `dcem init "
             f"TABLE` propose all roles and write them to {NAME}, which every command reads."

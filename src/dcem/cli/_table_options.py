@@ -241,7 +241,9 @@ def _show_each(table: UserTable, console: Any) -> None:
     for heading in ("column", "role", "kind", "missing", "used as", "note"):
         if heading != "role" or wide:  # in a narrow window, a role stands in the place of the kind
             side: Any = "right" if heading == "missing" else "left"
-            grid.add_column(heading, justify=side, no_wrap=heading != "note")
+            least = max(map(len, KINDS)) if heading in ("kind", "used as") else None
+            whole = heading != "note"
+            grid.add_column(heading, justify=side, no_wrap=whole, min_width=least)
     for column in table.columns:
         missing = "" if column.missing == 0 else _share_missing(column.missing, table.source.rows)
         note = "[yellow]see below[/yellow]" if column.flag else escape(options_spelt(column.note))

@@ -60,6 +60,11 @@ def check(
         show(proposal, console)
         if "label" not in proposal.roles:
             raise InputError("There is nothing to check without a label. Name it with `label`.")
+        if any(question.role != "group" for question in proposal.questions):
+            raise InputError(
+                "The table leaves roles open. Let `dcem init` write the questions down, and answer "
+                "them; or give the roles as options."
+            )
         roles = {**roles, **proposal.roles}
         needed = as_options(roles) + given_again(context, ("config", "query", "words"))
         console.print()

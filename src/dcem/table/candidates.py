@@ -1,7 +1,8 @@
-"""Which column may be the label, and which says who was tested: each is known by the other.
+"""Which column may be the label, which says who was tested, and which holds a group.
 
-What the names of columns suggest are patterns, and nothing that decides: they are weighed against
-what the values say. Names are compared as `normalised` writes them.
+All three are known by structure. A label has gaps that are no accident, or is never positive where
+another column says no; that column says who was tested. A group is a complete column with few
+levels. Names break ties. They are compared as `normalised` writes them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations, compress
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,14 +22,26 @@ from dcem.table.messages import quoted
 from dcem.text import counted, percent
 
 FEW_VALUES = 12  # distinct values of a label
+FEW_LEVELS = 8  # of a group that no name suggests
+MOST_LEVELS = 20  # that are looked at one by one
+MOST_RATED = 300  # candidates for the label
+MOST_COMPARED = 60  # columns that may explain gaps
 ENOUGH = 0.99  # of the rows agree: the rest are slips
+GAPS = 0.05  # of the rows without a result, at least, make a column look tested in part
+EXPECTED = 10  # positives where a column says no, if it had nothing to do with the label
+SLIPS = 0.05  # of these are there, at most, where somebody slipped
+WEAK = 3  # the same, of a column that is called like a test
+FEW_RESULTS = 30  # positives or negatives: with fewer hardly anything can be learnt
+COPY = 0.5, 0.8  # of the rows with yes are positive: a column may follow from the result, or does
+SURE = 3.0  # what a column scores if it is taken as the label without asking,
+CLOSE = 0.75  # ... and by how much it beats the next
 WAITING = 0.2  # of those decided on, at most, whose results may still be to come
 LABEL = re.compile(
     r"(^|_)(y|y_obs|label|labels|outcome|target|class|response|event|result)(_|$)|result$"
     r"|(befund|ergebnis|résultat|resultado|risultato)(_|$)"
 )
 RESULT = re.compile(
-    r"diagnos|positiv|(^|_)(found|hit|weapon|contraband|default(ed)?|fraud|bad|repaid|died|death"
+    r"diagnos|positiv|(^|_)(found|hit|weapon|contraband|default(ed)?|fraud|bad|repaid|died|dead|death|mortality"
     r"|sepsis|cancer|diabetes|disease|infect(ed|ion)|malignan\w*|recid\w*|relaps\w*|readmi\w*"
     r"|diagnose|nachweis|treffer|sichergestellt|ausfall|gefunden"
     r"|charge_?off|charged_off|loan_status|delinquen\w*|violation|violates|diseased|ill|sick|truth"
@@ -36,12 +51,13 @@ TESTED = re.compile(
     r"(^|_)(tested|screened|searched|search|search_conducted|frisked|approved|accepted|granted"
     r"|funded|lent|measured|ordered|biopsied|biopsy|cultured|culture|labell?ed|examined|inspected"
     r"|audited|investigated|reviewed|interviewed|assessed|checked|released|referred|imaged|scanned|swabbed|test_done|testing|test"
-    r"|getestet|angefordert|untersucht|gemessen|durchsucht|durchgeführt|genehmigt)(_|$)"
+    r"|followed_up|followup_done|getestet|angefordert|untersucht|gemessen|durchsucht|durchgeführt"
+    r"|genehmigt|bewilligt|nachverfolgt)(_|$)"
 )
 SENSITIVE = {  # in this order
     "race or ethnicity": re.compile(r"(^|_)(race|races|ethni\w*|raceeth\w*|ridreth\d|hispanic)"),
     "sex or gender": re.compile(
-        r"(^|_)(sex|gender|riagendr|geschlecht|sexe|sexo|sesso|género|geslacht)(_|$)"
+        r"(^|_)(sex|gender|female|male|riagendr|geschlecht|sexe|sexo|sesso|género|geslacht)(_|$)"
     ),
     "insurance": re.compile(r"(^|_)(insur\w*|payer|payor|medicaid|versicherung\w*)"),
     "religion, origin or language": re.compile(
@@ -104,12 +120,7 @@ AFTER = re.compile(  # named like what happens when the result is known, and not
 PERHAPS_AFTER = re.compile(
     r"(^|_)(diag\w*|treat\w*|medication\w*|drug\w*|therap\w*|change\w*)(_|$)"
 )
-BAD = re.compile(
-    r"^>|high|abnormal|elevated|positiv|reactive|detected|found|default|charged off|charge-off"
-    r"|late|bad|dead|died|deceased|malignant|fail|yes|hit|recid|erhöht|auffällig|pathologisch"
-)
 OF_A_TEST = re.compile(r"^(pos|neg)$|positiv|negativ|reactive|detected|malign|benign|nachgewiesen")
-GOOD = re.compile(r"^no|non-?reactive|not detected|^un|fully paid|current|good|benign|pass|alive")
 FIELDS = {  # by the words of reports: names of columns, and those that other fields use, too
     "credit": (
         re.compile(
@@ -153,36 +164,46 @@ def field_of(columns: Sequence[str]) -> tuple[str, list[str]]:
     return "general", []
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NamedColumn:
-    """A column, its name in words, its values, and the share of rows that have none."""
+    """A column, its name in words, its values, the share of rows without one, and its place."""
 
     name: str
     words: str
     text: values.Coded
     missing: float
+    place: float = 1.0  # 0 for the first column of a table, 1 for the last
 
     @classmethod
-    def of(cls, name: str, column: pa.ChunkedArray, missing: Sequence[str]) -> NamedColumn:
+    def of(
+        cls, name: str, column: pa.ChunkedArray, missing: Sequence[str], place: float = 1.0
+    ) -> NamedColumn:
         """A column of a table; what cannot be read counts as missing."""
         text = values.Coded(np.full(len(column), -1), ())
         if values.is_known(column):
             text = values.coded(column, missing)
-        return cls(name, normalised(name), text, float((text.codes < 0).mean()))
+        return cls(name, normalised(name), text, float((text.codes < 0).mean()), place)
 
     @property
     def known(self) -> np.ndarray:
         """Rows [n] that have a value."""
         return self.text.codes >= 0
 
+    @cached_property
+    def _decided(self) -> np.ndarray | None:
+        return outcome.decided(self.text.values) if len(self.text.values) <= FEW_VALUES else None
+
     def is_yes_no(self) -> bool:
         """Whether its values say yes and no, in whatever spelling, and nothing else."""
-        said = outcome.decided(self.text.values)
-        return said is not None and len(set(said)) == 2
+        return self._decided is not None and len(set(self._decided)) == 2
+
+    @cached_property
+    def _yes(self) -> np.ndarray:
+        return self.text.take(np.asarray(self._decided) == 1, False)
 
     def says_yes(self) -> np.ndarray:
         """Rows [n] of a yes-or-no column that say yes."""
-        return self.text.take(np.asarray(outcome.decided(self.text.values)) == 1, False)
+        return self._yes
 
     def has_results(self) -> bool:
         """Whether its values are those of a test, whatever it is called."""
@@ -192,51 +213,186 @@ class NamedColumn:
         """Whether it is named like a group of people."""
         return any(pattern.search(self.words) for pattern in SENSITIVE.values())
 
+    def is_called_a_test(self) -> bool:
+        """True if it is named like the decision to test, and not like a result."""
+        return bool(TESTED.search(self.words)) and not RESULT.search(self.words)
 
-@dataclass
+    @cached_property
+    def cells(self) -> np.ndarray:
+        """Rows [n] by level, or by tenth of a number with many values; the last is missing."""
+        sizes = values.parsed(self.text.values)
+        if len(sizes) > MOST_LEVELS and not np.isnan(sizes).any():
+            order = self.text.take(sizes.argsort().argsort(), 0)[self.known]
+            edges = np.quantile(order, np.linspace(0.1, 0.9, 9))
+            return np.searchsorted(edges, self.text.take(sizes.argsort().argsort(), np.inf))
+        return np.where(self.known, np.minimum(self.text.codes, MOST_LEVELS), MOST_LEVELS + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """What may say who was tested: where it says no, a label is hardly ever positive."""
+
+    columns: tuple[NamedColumn, ...]  # one, or two of which either may say yes
+    off: np.ndarray  # [n] where it says no
+    rows: int  # there, with a value of the label
+    positives: int  # there
+    expected: float  # there, if it had nothing to do with the label
+    share: float  # positive elsewhere
+    when: str  # where that is
+    usable: bool  # as it is: complete, with a yes and a no
+
+    @property
+    def may_follow(self) -> bool:
+        """True if it may follow from the result: hardly anybody has it who is not positive."""
+        return self.share > COPY[self.is_called_a_test]
+
+    @property
+    def is_called_a_test(self) -> bool:
+        """True if its name says so."""
+        return self.columns[0].is_called_a_test()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return [c.name for c in self.columns]
+
+    @property
+    def follows(self) -> bool:
+        """True if it plainly does so."""
+        return self.share > COPY[1]
+
+    @property
+    def rank(self) -> tuple[Any, ...]:
+        """The best is smallest."""
+        return (
+            not self.usable,
+            len(self.columns),
+            not self.is_called_a_test,
+            self.may_follow,
+            -self.expected,
+        )
+
+    def counts(self, label: str) -> str:
+        """The evidence in numbers."""
+        rows, name = counted(self.rows, "row"), " or ".join(map(repr, self.names))
+        positive = f"only {self.positives:,} times" if self.positives else "never"
+        text = (
+            f"{label!r} is {positive} positive where {name} {self.when} ({rows}; "
+            f"{self.expected:,.0f} positives would be expected), and in {percent(self.share)} of "
+            "the others"
+        )
+        return text + "; it may as well follow from a positive result" * self.may_follow
+
+
+@dataclass(eq=False)
 class Candidate:
     """A column that may be the label."""
 
     column: NamedColumn
-    score: float
     positive: tuple[str, ...]
     untested: tuple[str, ...]
     looked: np.ndarray  # [n] whether it holds a result
-    whys: list[str]
+    structure: int = 1  # 4 if a decision to test goes with it, down to 1
     doubts: list[str] = field(default_factory=list)
-    why_positive: str = ""
+    meaning: str = ""  # of its words, in a sentence
+    unclear: tuple[str, ...] = ()  # words that are neither clearly yes nor clearly no
     tested: tuple[NamedColumn, ...] = ()
+    decisions: tuple[Decision, ...] = ()  # columns that may say who was tested, best first
     waiting: tuple[str, ...] = ()  # a decision some of whose results are to come, and a doubt
+    details: int = 0  # subtracted where it is a detail of another one's positives
 
     def is_one_value(self) -> bool:
         """Whether it marks those who were found positive, and nobody else."""
         said = values.yes_or_no(self.column.text.values)
         return said is not None and bool(said.all())
 
+    @property
+    def evidence(self) -> float:
+        """Structure, and its name as a tie-breaker."""
+        column = self.column
+        name = 2.0 if LABEL.search(column.words) else 1.0 if RESULT.search(column.words) else 0.0
+        name = min(name + 0.5 * column.has_results(), 2)
+        if not name and column.is_called_a_test() and self.looked.mean() >= ENOUGH:
+            name = -2  # the decision rather than its result, unless it has gaps or results
+        small = self.structure < 4 and min(self.counts()) < FEW_RESULTS
+        return self.structure + name - self.details - small - bool(self.unclear)
+
+    @property
+    def score(self) -> float:
+        """Evidence, then much missing, then late in the table: what candidates are ranked by."""
+        return self.evidence - 0.25 * (self.looked.mean() < 0.1) + self.column.place
+
+    def is_yes(self) -> np.ndarray:
+        """Rows [n] that are positive."""
+        text = self.column.text
+        yes = self.positive or [*compress(text.values, values.yes_no(text.values) == 1)]
+        return text.among(yes)
+
+    def counts(self) -> tuple[int, int]:
+        """Positive and negative results."""
+        yes = int(self.is_yes().sum())
+        return yes, int(self.looked.sum()) - yes
+
+    def why(self) -> str:
+        """One line on what speaks for it."""
+        results = [v for v in self.column.text.values if v not in self.untested]
+        whys = []
+        if LABEL.search(self.column.words) or RESULT.search(self.column.words):
+            whys.append("the name suggests a result")
+        elif self.column.has_results():
+            whys.append("the values are those of a test")
+        empty = 1 - float(self.looked.mean())
+        if empty > 0:
+            whys.append(f"no result in {percent(empty)} of the rows")
+        if self.decisions and empty < GAPS:
+            whys.append(self.decisions[0].counts(self.column.name))
+        elif self.tested:
+            whys.append(f"{' or '.join(repr(c.name) for c in self.tested)} goes with it")
+        return "; ".join([*whys, f"values {quoted(results)}"])
+
 
 def label_candidates(
     seen: Sequence[NamedColumn], label: str | None = None, untested: Sequence[str] = ()
-) -> Iterator[Candidate]:
-    """Columns with few values that may be the label, rated by name, gaps and testing.
+) -> list[Candidate]:
+    """Columns with few values that may be the label, best first.
 
     A `label` that is given is the only one, whatever it looks like; `untested` are its values that
     are given to mean so.
     """
     yes_no = [c for c in seen if c.is_yes_no()]
+    candidates = []
     for column in seen if label is None else [c for c in seen if c.name == label]:
         least = 0 if column.missing > 0 else 1  # a mark and blanks, or several values
         likely = least < len(column.text.values) <= FEW_VALUES and not column.is_sensitive()
         if label is None and not likely:
             continue
         in_place = untested or _value_where_not(column, yes_no)
-        found = _as_label(column, in_place, given=label is not None)
-        if found is None:
-            continue
-        decision = TESTED.search(column.words) and not RESULT.search(column.words)
-        if decision and not column.has_results():
-            found.score -= 2  # the decision rather than its result, unless it has gaps
-        _pair(found, [c for c in yes_no if c.name != column.name])
-        yield found
+        candidate = _as_label(column, in_place, given=label is not None)
+        if candidate is not None:
+            candidates.append(candidate)
+    candidates.sort(key=lambda c: -c.score - 2 * (c.looked.mean() <= 1 - GAPS))
+    del candidates[MOST_RATED:]
+    _find_decisions(candidates, seen)
+    chance: dict[bytes, bool] = {}
+    for candidate in candidates:
+        _rate(candidate, [c for c in yes_no if c is not candidate.column], seen, chance)
+    strong = [c for c in candidates if c.structure == 4 and not c.column.is_called_a_test()]
+    for candidate in candidates:
+        inside = candidate.is_yes() | (candidate.looked & (not candidate.looked.all()))
+        for other in strong:
+            if other is candidate or not inside.any() or (inside & ~other.is_yes()).any():
+                continue
+            if (other.is_yes() != candidate.is_yes()).any():
+                candidate.details = 2
+    return sorted(candidates, key=lambda c: -c.score)
+
+
+def is_clear(ranked: Sequence[Candidate]) -> bool:
+    """True if the first candidate is good enough, and far enough ahead of the second."""
+    return bool(ranked) and (
+        ranked[0].evidence >= SURE
+        and (len(ranked) == 1 or ranked[0].score - ranked[1].score >= CLOSE)
+    )
 
 
 def _value_where_not(column: NamedColumn, yes_no: Sequence[NamedColumn]) -> Sequence[str]:
@@ -254,77 +410,150 @@ def _value_where_not(column: NamedColumn, yes_no: Sequence[NamedColumn]) -> Sequ
 
 
 def _as_label(column: NamedColumn, in_place: Sequence[str], *, given: bool) -> Candidate | None:
-    """The column as a label, rated by its name and its values; some may stand for no test."""
+    """The column as a label, if its values may be results; some may stand for no test."""
     no_result = outcome.without_result(column.text.values)
     untested = tuple(v for v in column.text.values if v in in_place or v in no_result)
     results = [v for v in column.text.values if v not in untested]
-    looked = column.text.among(results)
-    score, whys = 0.0, []
-    if LABEL.search(column.words):
-        score, whys = 3.0, ["The name suggests an outcome"]
-    elif RESULT.search(column.words):
-        score, whys = 2.0, ["The name suggests a result"]
-    doubts: list[str] = []
-    positive: tuple[str, ...] = ()
-    why_positive = ""
-    said = values.yes_or_no(results)
-    if said is None:
-        bad = [v for v in results if BAD.search(v.casefold()) and not GOOD.search(v.casefold())]
-        if 0 < len(bad) < len(results) <= FEW_VALUES:
-            positive, why_positive = tuple(bad), "It sounds like a positive result."
-            rest = [v for v in results if v not in bad]
-            doubts.append(
-                f"{quoted(bad)} in {column.name!r} {'counts' if len(bad) == 1 else 'count'} as "
-                f"yes, {quoted(rest)} as no."
+    candidate = Candidate(column, (), untested, column.text.among(results))
+    named = bool(LABEL.search(column.words) or RESULT.search(column.words))
+    plain = values.yes_or_no(results)
+    if plain is not None:
+        is_mark = plain.all() and column.missing and named
+        return candidate if len(set(plain)) == 2 or is_mark or given else None
+    is_code = values.all_numbers(results)
+    meanings = {value: "" if is_code else outcome.meaning_of(value) for value in results}
+    yes = tuple(v for v in results if meanings[v] == "yes")
+    no = tuple(v for v in results if meanings[v] == "no")
+    if len(results) == 2 and len(yes) + len(no) == 1:  # one of two tells the other
+        yes = yes or tuple(v for v in results if v not in no)
+        no = tuple(v for v in results if v not in yes)
+    if 0 < len(yes) < len(results) <= FEW_VALUES:
+        candidate.positive = yes
+        candidate.unclear = tuple(v for v in results if v not in (*yes, *no))
+        if not candidate.unclear and values.yes_no([*yes, *no]).tolist() != [1, 0]:
+            candidate.meaning = (
+                f"{quoted(yes)} in {column.name!r} {'counts' if len(yes) == 1 else 'count'} as "
+                f"yes, {quoted(no)} as no."
             )
-        elif (score or in_place) and len(results) == 2:
-            counts = dict(zip(column.text.values, column.text.counts(), strict=True))
-            positive = (min(results, key=lambda v: counts[v]),)
-            why_positive = "It is the rarer of two results; which one means yes is unclear."
-            doubts.append(
-                f"It is unclear which of {quoted(results)} in {column.name!r} means yes; "
-                f"{positive[0]!r} was chosen because it is rarer."
-            )
-        elif not given:
-            return None
-    elif len(set(said)) != 2 and not (score and said.all() and column.missing) and not given:
-        return None
-    empty = 1 - float(looked.mean())
-    if 0.01 < empty < 1:
-        if column.has_results():
-            score, whys = score + 2, whys or ["The values are those of a test"]
-        score += 1 + bool(untested) + empty  # of two, the one that fewer have
-        whys.append(f"no result in {percent(empty)} of the rows")
-    if score:
-        whys.append(f"values {quoted(results)}")
-    return Candidate(column, score, positive, untested, looked, whys, doubts, why_positive)
+        return candidate
+    gaps = 1 - candidate.looked.mean() >= GAPS
+    if len(results) == 2 and (named or in_place or gaps or given or is_code):
+        candidate.unclear = tuple(results)
+        candidate.positive = (min(results, key=lambda v: int(column.text.among([v]).sum())),)
+        return candidate
+    return candidate if given else None
 
 
-def _pair(candidate: Candidate, yes_no: Sequence[NamedColumn]) -> None:
-    """Find the column, or two of them, that say where this label was looked for."""
+def _rate(
+    candidate: Candidate,
+    yes_no: Sequence[NamedColumn],
+    seen: Sequence[NamedColumn],
+    chance: dict[bytes, bool],
+) -> None:
+    """Find the column, or two of them, that say where this label was looked for; rate it by that.
+
+    `chance` keeps which gaps are accidents.
+    """
     complete = [c for c in yes_no if c.missing == 0]
-    named = [c for c in complete if TESTED.search(c.words)]
-    if candidate.looked.mean() < ENOUGH:
+    looked, named = candidate.looked, [c for c in complete if c.is_called_a_test()]
+    if looked.mean() < ENOUGH:
         others = [c for c in complete if c not in named]
         likely: list[tuple[NamedColumn, ...]] = [(c,) for c in (*named, *others)]
         likely += combinations(named, 2)
-        fitting = (some for some in likely if np.mean(any_yes(some) == candidate.looked) >= ENOUGH)
-        candidate.tested = next(fitting, ())
-        if candidate.tested:
-            candidate.score += 4 if candidate.tested[0] in named else 2
+        fitting = [some for some in likely if np.mean(any_yes(some) == looked) >= ENOUGH]
+        fitting.sort(key=lambda some: not (any_yes(some) == looked).all())
+        if fitting:
+            candidate.tested = fitting[0]
+            candidate.structure = 4
             _mention_slips(candidate)
-        else:
-            candidate.score += _mention_waiting(candidate, complete)
+        elif waited := _mention_waiting(candidate, complete):
+            candidate.structure = waited
+        elif looked.mean() <= 1 - GAPS:
+            key = looked.tobytes()
+            if key not in chance:
+                chance[key] = not _depends(looked, [c for c in seen if c is not candidate.column])
+            plain = candidate.untested and not candidate.unclear
+            is_test = plain or candidate.column.has_results()
+            candidate.structure = 2 if chance[key] and not is_test else 3
+    elif strong := [d for d in candidate.decisions if d.expected >= EXPECTED]:
+        best = strong[0]
+        pair = 4 if best.is_called_a_test else 3
+        weaker = best.may_follow + bool(best.positives)
+        candidate.structure = max((pair if best.usable else 2) - weaker, 1)
+
+
+def _depends(looked: np.ndarray, others: Sequence[NamedColumn]) -> bool:
+    """True if a complete column predicts who has a result, beyond chance."""
+    rate = looked.mean()
+    for column in [c for c in others if c.missing == 0][:MOST_COMPARED]:
+        rows = np.bincount(column.cells, minlength=1)
+        hits = np.bincount(column.cells, looked, minlength=1)
+        used = rows >= 20
+        if column.text.values and used.sum() > 1 and len(rows) <= MOST_LEVELS + 2:
+            off = ((hits - rows * rate)[used] ** 2 / (rows[used] * rate * (1 - rate))).sum()
+            df = used.sum()
+            if off > df + 6 * np.sqrt(2 * df) + 10:
+                return True
+    return False
+
+
+def _find_decisions(candidates: Sequence[Candidate], seen: Sequence[NamedColumn]) -> None:
+    """For each label, the columns under one of whose values it is never positive, best first.
+
+    By chance that happens where hardly any positives would be expected; so ten or more are asked
+    for, or three of a column that is called like a test.
+    """
+    readings = [(c, c.is_yes()) for c in candidates]
+    for c in candidates:  # of two codes, either may mean yes
+        swapped = [v for v in c.unclear if v not in c.positive] if len(c.unclear) == 2 else []
+        readings += [(c, c.column.text.among(swapped))] if swapped else []
+    if not readings:
         return
-    text = candidate.column.text
-    yes = candidate.positive or [*compress(text.values, values.yes_no(text.values) == 1)]
-    positive = text.among(yes)
-    for c in named:  # zeros may stand for "nobody looked"
-        off = ~c.says_yes()
-        if off.sum() >= 20 and not positive[off].any() and positive[~off].mean() > 0.01:
-            candidate.tested = (c,)
-            candidate.score += 4
-            return
+    yes = np.array([is_yes for _, is_yes in readings], np.float32)
+    known = np.array([c.looked for c, _ in readings], np.float32)
+    positives, results = yes.sum(axis=1), known.sum(axis=1)
+    alone = [(c,) for c in seen if not c.is_sensitive()]
+    named = [c for c in seen if c.is_called_a_test() and c.is_yes_no() and c.missing == 0]
+    for columns in (*alone, *combinations(named, 2)):
+        for off, when, usable in _sides(columns):
+            hits, rows = yes @ off.astype(np.float32), known @ off.astype(np.float32)
+            expected = rows * positives / np.maximum(results, 1)
+            share = (positives - hits) / np.maximum(results - rows, 1)
+            slips = SLIPS * expected * (usable & (expected >= EXPECTED / SLIPS / 2))
+            least = WEAK if columns[0].is_called_a_test() else EXPECTED
+            for i in np.flatnonzero((hits <= slips) & (expected >= least) & (share < 1)):
+                candidate, is_yes = readings[i]
+                others = candidate.decisions
+                if candidate.column in columns or any({*d.columns} <= {*columns} for d in others):
+                    continue
+                if others and (candidate.is_yes() != is_yes).any():  # the other code means yes
+                    continue
+                if i >= len(candidates):
+                    text = candidate.column.text
+                    candidate.positive = (text.values[text.codes[is_yes][0]],)
+                counts = int(rows[i]), int(hits[i]), float(expected[i]), float(share[i])
+                candidate.decisions += (Decision(columns, off, *counts, when, usable),)
+    for candidate in candidates:
+        candidate.decisions = tuple(sorted(candidate.decisions, key=lambda d: d.rank))
+
+
+def _sides(columns: Sequence[NamedColumn]) -> Iterator[tuple[np.ndarray, str, bool]]:
+    """Rows [n] where columns may say no, the words for it, and whether that is plain."""
+    column = columns[0]
+    if len(columns) > 1:
+        yield ~any_yes(columns), "says no", True
+    elif column.is_yes_no():
+        plain = column.missing == 0
+        yield ~column.says_yes(), "says no" if plain else "says no or is empty", plain
+        if plain:
+            yield column.says_yes(), "says yes", False  # turned round: `lost`, `not_seen`
+    elif len(column.text.values) <= FEW_LEVELS and column.missing == 0:
+        for code, value in enumerate(column.text.values):
+            said = outcome.decided([value])
+            if len(column.text.values) == 2 or (said is not None and not said[0]):
+                yield column.text.codes == code, f"is {value!r}", False
+    elif GAPS <= column.missing < 1:
+        yield ~column.known, "is empty", False
 
 
 def _mention_slips(candidate: Candidate) -> None:
@@ -339,13 +568,13 @@ def _mention_slips(candidate: Candidate) -> None:
         candidate.tested = ()
 
 
-def _mention_waiting(candidate: Candidate, yes_no: Sequence[NamedColumn]) -> float:
-    """A decision that says yes wherever there is a result, and in some rows more: what it adds."""
+def _mention_waiting(candidate: Candidate, yes_no: Sequence[NamedColumn]) -> int:
+    """A decision that says yes wherever there is a result, and in some more: how much it adds."""
     looked = candidate.looked
     for column in yes_no:
         name, said = column.name, column.says_yes()
         waiting, fewer = int((said & ~looked).sum()), min(said.sum(), (~said).sum())
-        if said[looked].mean() >= ENOUGH and 0 < waiting <= WAITING * fewer:
+        if looked.any() and said[looked].mean() >= ENOUGH and 0 < waiting <= WAITING * fewer:
             candidate.waiting = (
                 name,
                 f"{name!r} says yes in {counted(waiting, 'row')} without a result in "
@@ -353,8 +582,8 @@ def _mention_waiting(candidate: Candidate, yes_no: Sequence[NamedColumn]) -> flo
                 "come, leave the latest rows out (`time`, `until`); where that leaves no such row, "
                 f"name {name!r} as `tested`.",
             )
-            return 3.0 if TESTED.search(column.words) else 1.0
-    return 0.0
+            return 4 if TESTED.search(column.words) else 3
+    return 0
 
 
 def any_yes(columns: Sequence[NamedColumn]) -> np.ndarray:
@@ -369,7 +598,40 @@ def _either(candidate: Candidate) -> str:
 def why_tested(best: Candidate) -> str:
     """The sentence that goes with every column of `best.tested`."""
     label, rows = repr(best.column.name), f"{percent(any_yes(best.tested).mean())} of the rows"
-    if best.looked.mean() >= ENOUGH:
-        return f"It says yes in {rows}; where it says no, {label} is never yes."
     says = _either(best) if len(best.tested) > 1 else "It"
     return f"{says} says yes exactly where {label} has a result: {rows}."
+
+
+def group_candidates(seen: Sequence[NamedColumn]) -> list[NamedColumn]:
+    """Columns without a telling name that may hold a group: complete, with few levels, in order.
+
+    Levels are text other than yes and no, or codes from 1 on: counts begin with 0.
+    """
+    return [c for c in seen if _may_be_group(c)]
+
+
+def _may_be_group(column: NamedColumn) -> bool:
+    levels = column.text.values
+    other = (MEASURE, ROW, PERSON, DECIDER, PLACE, TESTED, RESULT, LABEL, AFTER, PERHAPS_AFTER)
+    if not 2 <= len(levels) <= FEW_LEVELS or column.missing > 0.02 or column.is_yes_no():
+        return False
+    if column.has_results() or any(pattern.search(column.words) for pattern in other):
+        return False
+    sizes = values.parsed(levels)
+    meanings = {outcome.meaning_of(value) for value in levels}
+    decides = [value for value in levels if values.word(value) in outcome.DECIDED]
+    if np.isnan(sizes).any() and (decides or meanings >= {"yes", "no"}):
+        return False
+    is_code = not np.isnan(sizes).any() and (sizes % 1 == 0).all() and sizes.min() >= 1
+    enough = column.text.counts().min() >= max(10, 0.01 * len(column.text.codes))
+    return bool(enough and (is_code or np.isnan(sizes).all()))
+
+
+def is_measured(column: NamedColumn) -> bool:
+    """True of numbers with so many levels that a group needs bands: ages, not codes."""
+    bands = re.search(r"band|cat|bracket|class|group|gruppe|klasse", column.words)
+    return (
+        len(column.text.values) > FEW_LEVELS
+        and not bands
+        and values.all_numbers(column.text.values)
+    )

@@ -60,7 +60,7 @@ def still_waiting(path: Path, table: pa.Table, roles: Roles) -> np.ndarray:
     """Rows `[n]` that are not on the list because a test was done, and still have no result."""
     text = outcome.coded(table, roles.label, roles)
     given = {value.strip() for value in roles.untested_value}
-    says = [value in given and value.casefold() in outcome.PENDING for value in text.values]
+    says = [value in given and values.word(value) in outcome.PENDING for value in text.values]
     waits = text.take(np.array(says, dtype=bool), False)
     if waits.any():
         waits[_places(table, reading.read_whole(path), roles, path)] = False

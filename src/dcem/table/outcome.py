@@ -6,6 +6,7 @@ used, so that all agree on who is tested.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,35 +22,69 @@ from dcem.table.disclosure import THRESHOLD, people_of
 from dcem.table.messages import InputError, did_you_mean, notice, quoted, rows_text
 from dcem.table.roles import Roles, split_where_known
 
-# Values that often mean "nobody looked", for a hint.
-NOT_DONE = {
-    *("none", "not done", "not tested", "untested", "unknown", "not measured", "not applicable"),
-    *("not ordered", "not performed", "not searched", "not screened", "not approved"),
-    *("not audited", "not inspected", "not investigated", "not reviewed", "not examined"),
-    *("nicht gemessen", "nicht getestet", "nicht durchgeführt", "nicht untersucht"),
-    *("nicht geprüft", "non testé", "non contrôlé", "non fait", "non réalisé", "no realizado"),
-}
-# ... "somebody looked, and will know" ...
-PENDING = {"pending", "awaited", "in progress", "ausstehend", "en attente", "pendiente"}
-# ... and "nobody knows".
-UNDECIDED = PENDING | {
-    *("inconclusive", "indeterminate", "equivocal", "undetermined", "unclear", "invalid"),
-    *("unklar", "fraglich", "ungültig", "indéterminé", "douteux", "indeterminado", "dudoso"),
-}
 # What a decision is called, where it says who was tested.
 DONE = (
     *("approved", "released", "tested", "searched", "done", "performed", "ordered", "screened"),
     *("investigated", "inspected", "audited", "reviewed", "examined", "interviewed"),
 )
+
+
+def _words(*texts: str) -> set[str]:
+    return {values.word(text) for text in texts}
+
+
+# Words of a label that mean "nobody looked", ...
+NOT_DONE = _words(
+    *(f"{no} {done}" for no in ("not", "never", "not yet", "un") for done in DONE),
+    *("none", "unknown", "not applicable", "not measured", "not assessed", "not collected"),
+    *("not recorded", "not available", "not checked", "not sent", "not taken", "not requested"),
+    *("test not done", "no test", "no result", "no data", "missing", "lost to follow-up"),
+    *("unbekannt", "fehlt", "keine Angabe", "kein Test", "nicht gemacht", "nicht bestimmt"),
+    *("nicht gemessen", "nicht getestet", "nicht durchgef\u00fchrt", "nicht untersucht"),
+    *(
+        "nicht erhoben",
+        "nicht gepr\u00fcft",
+        "non test\u00e9",
+        "non contr\u00f4l\u00e9",
+        "non fait",
+    ),
+    *("non r\u00e9alis\u00e9", "inconnu", "no realizado", "no hecho", "desconocido"),
+)
+# ... "somebody looked, and will know" ...
+PENDING = _words("pending", "awaited", "in progress", "ausstehend", "en attente", "pendiente")
+# ... and "nobody knows".
+UNDECIDED = PENDING | _words(
+    *("inconclusive", "indeterminate", "equivocal", "undetermined", "unclear", "invalid"),
+    *(
+        "contaminated",
+        "not evaluable",
+        "unklar",
+        "fraglich",
+        "ung\u00fcltig",
+        "ind\u00e9termin\u00e9",
+    ),
+    *("douteux", "indeterminado", "dudoso"),
+)
 DECIDED = {
     **dict.fromkeys((*DONE, "accepted", "granted", "approve", "accept", "grant", "release"), "yes"),
-    **dict.fromkeys((f"not {word}" for word in DONE), "no"),
+    **dict.fromkeys(_words(*(f"{no} {word}" for no in ("not", "un") for word in DONE)), "no"),
     **dict.fromkeys(("declined", "rejected", "denied", "refused", "detained"), "no"),
     **dict.fromkeys(("decline", "reject", "deny", "refuse", "detain"), "no"),
 }
+# Words of a label that sound like yes, and like no; the second counts where both fit.
+BAD = re.compile(
+    r"^>|high|abnormal|elevated|positiv|reactive|detected|found|default|charged off|\blate\b"
+    r"|\bbad\b|dead|died|deceased|malignant|fail|\byes\b|\bhit\b|recid|erh\u00f6ht|auff\u00e4llig"
+    r"|pathologisch|gefunden|verstorben|ausgefallen|ausfall|schlecht|\bkrank\b|\btreffer\b"
+)
+GOOD = re.compile(
+    r"^(no|not|none|nicht|nil|pas|sin|kein\w*)\b|^(non|norm|neg)|^un(auff|detect|event|found|infect"
+    r"|react|remark|substant|affect)|fully paid|good|benign|pass|alive|surviv|repaid"
+    r"|clear|reject|healthy|\bgut\b|bezahlt|zur\u00fcckgezahlt|lebt|gesund|fehlerfrei"
+)
 # Missing numbers, as other programs write them.
 NULL = values.NULLS - {"none", "nil", "-"}
-NO_TRUTH = (NOT_DONE | UNDECIDED | NULL) - {"none"}  # where "none" may be said of an illness
+NO_RESULT = (NOT_DONE | UNDECIDED) - {"none"}  # which may be said of an illness
 
 
 def read_label(
@@ -86,9 +121,9 @@ def read_label(
 def _tell_doubtful(text: values.Coded, is_no: np.ndarray, roles: Roles, everybody: bool) -> None:
     """Say which values count as no (rows [n]) only because they are not listed as positive.
 
-    Such are words and codes for a test that was not done or not decided; and, beside a plain no or
-    where no row is untested by it, everything else: one value of several may mean that nobody
-    looked, in whatever language.
+    Such are codes for a test that was not done; and, beside a plain no or where no row is untested
+    by it, everything else: one value of several may mean that nobody looked, in whatever language.
+    A word that says so, or that is anything but no beside a plain no, is refused.
     """
     no = [text.values[i] for i in np.unique(text.codes[is_no])]
     doubtful = _doubtful(no, everybody)
@@ -97,6 +132,15 @@ def _tell_doubtful(text: values.Coded, is_no: np.ndarray, roles: Roles, everybod
         doubtful = _not_meant_no(no, roles)
         so = ", although hardly anybody had this value when the model was fitted"
         yes = "If it means yes, list it under `positive`. "
+    elif open_words := _open_words(no):
+        rows = int((is_no & text.among(open_words)).sum())
+        raise InputError(
+            f"Label {roles.label!r} is {quoted(open_words)} in {rows:,} of "
+            f"{len(text.codes):,} rows. This is neither clearly positive nor clearly negative. If "
+            "it means that nobody tested, or that the result is unknown, list it under "
+            "`untested_value`; if it means yes, under `positive`; if it means no, write no in the "
+            "table."
+        )
     if doubtful:
         rows = int((is_no & text.among(doubtful)).sum())
         notice(
@@ -112,6 +156,34 @@ def _doubtful(no: Sequence[str], everybody: bool) -> list[str]:
     undone = {*_sound_undone(no), *_missing_codes(no)}
     several = bool(plain) or (everybody and len(no) > 1)
     return [value for value in no if value not in plain and (several or value in undone)]
+
+
+def _open_words(no: Sequence[str]) -> list[str]:
+    """Words that count as no, and say something else or nothing plain beside a plain no."""
+    has_no = bool((values.yes_no(no) == 0).any())
+    meant = {value: meaning_of(value) for value in no if np.isnan(values.parsed([value])[0])}
+    return [
+        value
+        for value, means in meant.items()
+        if (means == "untested" and values.word(value) in NO_RESULT) or (has_no and means == "")
+    ]
+
+
+def meaning_of(value: str) -> str:
+    """The plain meaning of a word in a label: "yes", "no", "untested", or "" if there is none.
+
+    >>> [meaning_of(word) for word in ("Detected", "not_detected", "not_done", "contacted")]
+    ['yes', 'no', 'untested', '']
+    """
+    if _sound_undone([value]):
+        return "untested"
+    plain = values.yes_no([value])[0]
+    if not np.isnan(plain):
+        return "yes" if plain else "no"
+    spaced = re.sub(r"[\s_-]+", " ", value.casefold())
+    if GOOD.search(spaced):
+        return "no"
+    return "yes" if BAD.search(spaced) else ""
 
 
 def _not_meant_no(no: Sequence[str], roles: Roles) -> list[str]:
@@ -169,7 +241,7 @@ def read_tested(table: Any, roles: Roles, labels: pd.Index | None = None) -> np.
 
 def decided(said: Sequence[str]) -> np.ndarray | None:
     """1 for tested and 0 for not, if every value plainly says one of them; else None."""
-    return values.yes_or_no([DECIDED.get(value.casefold(), value) for value in said])
+    return values.yes_or_no([DECIDED.get(values.word(value), value) for value in said])
 
 
 def _read_tested(
@@ -198,7 +270,7 @@ def read_truth(column: pa.ChunkedArray, roles: Roles, labels: pd.Index | None = 
     numeric = values.all_numbers([v for v in text.values if v.casefold() not in NULL])
     positive = _equal(text.values, roles.positive, numeric)
     unknown = _equal(text.values, roles.untested_value, numeric)
-    unknown |= {value for value in text.values if value.casefold() in NO_TRUTH}
+    unknown |= {v for v in text.values if values.word(v) in NO_RESULT or v.casefold() in NULL}
     if unknown := unknown - positive:
         found = text.among(unknown)
         raise InputError(
@@ -244,7 +316,7 @@ def pending_results(batch: Any, roles: Roles) -> np.ndarray:
     if roles.tested or roles.label not in batch.schema.names:
         return np.zeros(batch.num_rows, dtype=bool)
     text = coded(batch, roles.label, roles)
-    says = np.array([value.casefold() in PENDING for value in text.values], dtype=bool)
+    says = np.array([values.word(value) in PENDING for value in text.values], dtype=bool)
     return text.take(says, False) & np.isnan(_label(text, roles))
 
 
@@ -343,7 +415,8 @@ def without_result(found: Sequence[str]) -> list[str]:
 
 
 def _sound_undone(found: Sequence[str]) -> list[str]:
-    return [value for value in found if value.casefold() in NOT_DONE | NULL | UNDECIDED]
+    words = NOT_DONE | UNDECIDED
+    return [v for v in found if values.word(v) in words or v.casefold() in NULL]
 
 
 def _missing_codes(found: Sequence[str]) -> list[str]:
@@ -368,6 +441,10 @@ def _meaning(observed: list[str], positive: set[str], name: str, roles: Roles) -
             f"Column {name!r} holds a measurement ({quoted(observed, 3)}), not yes and no. Add a "
             f"column that says who is above the relevant limit, and name that column.{hint}"
         )
+    plain = values.yes_no(observed)
+    unclear = [*compress(observed, np.isnan(plain))]
+    if 0 < len(unclear) < len(observed):
+        hint = f" Neither yes nor no: {quoted(unclear)}.{hint}"
     raise InputError(
         f"Column {name!r} contains {quoted(observed)}. Which of these mean yes? List them under "
         f"`positive`; the others then mean no.{hint} Recognised without it: 1 and 0, yes and no, "

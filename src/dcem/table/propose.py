@@ -23,7 +23,9 @@ from dcem.table.candidates import (
     AFTER,
     DECIDER,
     ENOUGH,
+    EXPECTED,
     FEW_VALUES,
+    GAPS,
     LABEL,
     MARKS,
     MEASURE,
@@ -35,8 +37,12 @@ from dcem.table.candidates import (
     ROW,
     SENSITIVE,
     TESTED,
+    Candidate,
     NamedColumn,
     any_yes,
+    group_candidates,
+    is_clear,
+    is_measured,
     label_candidates,
     why_tested,
 )
@@ -51,6 +57,9 @@ from dcem.table.sampling import blocks_of
 from dcem.text import capitalised
 
 MOST_GROUPS = 20
+MOST_ANSWERS = 3  # next candidates that are listed
+EARLY = 1 / 3  # of the columns
+BESIDE = 2  # columns apart, at most: neither is plainly the first
 SHOWN = 6  # names in a doubt
 ENOUGH_ROWS = 30  # of a decider, to be compared with others
 
@@ -64,7 +73,28 @@ class Suggestion:
     reason: str
 
 
-Suggestions = Iterator[Suggestion | str]  # what was found, and doubts about it
+@dataclass(frozen=True)
+class Question:
+    """A role that the table leaves open, and its possible answers, best first.
+
+    Each answer is arguments of `Roles` and a sentence that speaks for it.
+    """
+
+    role: str
+    text: str
+    answers: tuple[tuple[Mapping[str, Any], str], ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join([self.text, *(why for _, why in self.answers)])
+
+    @property
+    def columns(self) -> set[str]:
+        """The columns that its answers name."""
+        roles = Roles.named("column", "columns")
+        return {c for answer, _ in self.answers for r in roles for c in as_list(answer.get(r))}
+
+
+Suggestions = Iterator[Suggestion | Question | str]  # roles, open ones, and doubts
 
 
 @dataclass(frozen=True)
@@ -77,6 +107,8 @@ class Proposal:
         Role, column or value, and a sentence that says why; in the order of `Roles`.
     doubts
         What is uncertain and should be checked by a person.
+    questions
+        Roles that the table leaves open: they are not among the suggestions.
     columns
         All columns of the table.
     rows
@@ -87,6 +119,7 @@ class Proposal:
     doubts: tuple[str, ...]
     columns: tuple[str, ...]
     rows: int
+    questions: tuple[Question, ...] = ()
 
     @property
     def roles(self) -> dict[str, Any]:
@@ -135,27 +168,39 @@ def _propose(table: pa.Table, sampled: bool, known: Mapping[str, Any]) -> Propos
     marks = {} if "missing" in known else _marks_of_missing(table)
     found += [Suggestion("missing", mark, why) for mark, why in marks.items()]
     missing = [one.value for one in found if one.role == "missing"]
+    last = max(len(table.column_names) - 1, 1)
     seen = [
-        NamedColumn.of(name, table.column(name), missing_in(name, missing))
-        for name in table.column_names
+        NamedColumn.of(name, table.column(name), missing_in(name, missing), place / last)
+        for place, name in enumerate(table.column_names)
     ]
     if sampled:
         doubts.append(
             f"Only {table.num_rows:,} rows were examined, in blocks from all over the table "
             "(its first million rows, if it has more)."
         )
-    steps = _propose_person, _propose_group, _propose_outcome, _propose_named, _propose_decider
+    steps = _propose_person, _propose_outcome, _propose_group, _propose_named, _propose_decider
+    questions: list[Question] = []
     for step in steps:
         taken = _taken(found)
         free = [c for c in seen if taken.get(c.name, "label") in ("label", "tested")]
-        new = list(step(free, {**known, **_as_arguments(found)}))
-        found += [one for one in new if isinstance(one, Suggestion) and one.role not in known]
-        doubts += [one for one in new if isinstance(one, str)]
-    for one in list(_left_out(table, seen, found, sampled)):
+        if step is not _propose_outcome:
+            free = [c for c in free if c.name not in set().union(*(q.columns for q in questions))]
+        for one in list(step(free, {**known, **_as_arguments(found)})):
+            if isinstance(one, str):
+                doubts.append(one)
+            elif isinstance(one, Question):
+                questions.append(one)
+            elif one.role not in known:
+                found.append(one)
+    for one in list(_left_out(table, seen, found, sampled, questions)):
         doubts.append(one) if isinstance(one, str) else found.append(one)
     found.sort(key=_place)
     return Proposal(
-        tuple(found), tuple(dict.fromkeys(doubts)), tuple(table.column_names), table.num_rows
+        tuple(found),
+        tuple(dict.fromkeys(doubts)),
+        tuple(table.column_names),
+        table.num_rows,
+        tuple(questions),
     )
 
 
@@ -230,25 +275,40 @@ def _names_many(column: NamedColumn) -> bool:
 
 
 def _propose_group(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Suggestions:
-    """The first sensitive attribute in the order of `GROUPS`; the others are mentioned."""
+    """The first sensitive attribute in the order of `SENSITIVE`, else a column by its structure."""
     if "group" in known:
         return
-    likely = [
-        (c, what)
+    taken = {known.get("label"), *known.get("tested", ())}
+    free = [c for c in seen if c.name not in taken]
+    named = [
+        (c, f"The name suggests {what}")
         for what, pattern in SENSITIVE.items()
-        for c in seen
+        for c in free
         if pattern.search(c.words) and 2 <= len(c.text.values) <= MOST_GROUPS
     ]
+    if wide := [c for c, _ in named if is_measured(c)]:
+        yield (
+            f"{_names(wide)}: numbers, not groups. To compare groups by them, add a column with "
+            "bands such as 18-39, 40-64, 65+, and name it as `group`."
+        )
+    likely = [(c, why) for c, why in named if c not in wide]
+    if not likely:
+        structural = group_candidates([c for c in free if c not in wide])
+        likely = [(c, "A complete column with few levels, early in the table") for c in structural]
+        if structural and _is_open(structural, seen):
+            answers = [({"group": [c.name]}, f"{_levels(c)}.") for c in structural[:MOST_ANSWERS]]
+            answers.append(({"group": []}, "None of them: groups are not compared."))
+            text = "Which column holds the group? No name suggests one."
+            yield Question("group", text, tuple(answers))
+            return
     if not likely:
         yield (
             "No column looks like a group (race, sex, insurance, ...). Disparities cannot be "
             "examined without one: name it as `group`."
         )
         return
-    best, what = likely[0]
-    levels = len(best.text.values)
-    reason = f"The name suggests {what}; {levels} values: {quoted(best.text.values, SHOWN)}."
-    yield Suggestion("group", best.name, reason)
+    best, why = likely[0]
+    yield Suggestion("group", best.name, f"{why}; {_levels(best)}.")
     if others := [c for c, _ in likely if c.name != best.name]:
         yield (
             f"Other possible groups, now features: {_names(others)}. Several groups are examined "
@@ -256,44 +316,151 @@ def _propose_group(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Sug
         )
 
 
+def _is_open(likely: Sequence[NamedColumn], seen: Sequence[NamedColumn]) -> bool:
+    """True if the first of several columns is not plainly the group: late, or beside another.
+
+    Codes beside text do not count: they may as well be counts.
+    """
+    codes = [values.all_numbers(c.text.values) for c in likely]
+    late = likely[0].place > EARLY and (codes[0] or len(likely) > 1)
+    close = [seen.index(c) - seen.index(likely[0]) <= BESIDE for c in likely[1:]]
+    return late or any(
+        near and codes[0] >= code for near, code in zip(close, codes[1:], strict=True)
+    )
+
+
+def _levels(column: NamedColumn) -> str:
+    return f"{len(column.text.values)} values: {quoted(column.text.values, SHOWN)}"
+
+
 def _propose_outcome(seen: Sequence[NamedColumn], known: Mapping[str, Any]) -> Suggestions:
     """Label and tested together: each is the better recognised by the other."""
     given = known.get("label"), known.get("untested_value", ())
-    rated = sorted(label_candidates(seen, *given), key=lambda c: -c.score)
-    if "label" not in known and (not rated or rated[0].score < 2):
-        yield _no_label(seen, [c.column for c in rated if c.score > 0])
+    ranked = label_candidates(seen, *given)
+    if "label" not in known and not is_clear(ranked):
+        yield _ask_label(seen, ranked)
         return
-    best = rated[0]
-    found_only = bool(known.get("positives_only")) or (best.is_one_value() and not best.tested)
+    best = ranked[0]
+    found_only = bool(known.get("positives_only")) or (
+        best.is_one_value() and not best.tested and "tested" not in known
+    )
     if found_only:  # nobody recorded who was tested
         best.tested = best.untested = ()
         why = "No value means no, and no column says who was tested."
         yield Suggestion("positives_only", "True", why)
-    yield Suggestion("label", best.column.name, f"{capitalised('; '.join(best.whys))}.")
-    for column in best.tested:
-        yield Suggestion("tested", column.name, why_tested(best))
-    for value in best.positive:
-        yield Suggestion("positive", value, best.why_positive)
-    for value in best.untested:
-        unknown = value.casefold() in UNDECIDED or values.MISSING_CODE.fullmatch(value)
-        what = "the result is unknown" if unknown else "nobody tested"
-        yield Suggestion("untested_value", value, f"{value!r} suggests that {what}.")
-    yield from best.doubts[bool(best.positive) and "positive" in known :]  # the first is of these
+    yield Suggestion("label", best.column.name, f"{capitalised(best.why())}.")
+    if "tested" not in known and not found_only:
+        yield from _propose_tested(best)
+    yield from _propose_meanings(best, known)
     if best.waiting and "tested" not in known:
         why = "It seems to be the decision itself, with results still to come."
         yield Suggestion("exclude", best.waiting[0], why)
         yield best.waiting[1]
-    if rivals := [c.column for c in rated[1:] if c.score >= 2]:
-        yield f"The label could also be {_names(rivals)}."
-    if best.looked.all() and not (best.tested or found_only) and "tested" not in known:
-        yield (
-            f"Every row has a label in {best.column.name!r} and no column says who was tested, so "
-            "all rows count as tested. If a 0 may mean that nobody tested, name the column that "
-            "says who was tested as `tested`; if nobody recorded it, use `positives_only`."
+    decisions = {name for d in best.decisions for name in d.names}
+    others = [c for c in ranked[1:] if c.evidence >= 1 and c.column.name not in decisions]
+    for other in others[:MOST_ANSWERS]:
+        yield f"The label could also be {other.column.name!r}: {other.why()}."
+
+
+def _ask_label(seen: Sequence[NamedColumn], ranked: Sequence[Candidate]) -> Question:
+    """Which column is the label? With the candidates, and what else the table may offer."""
+    answers = []
+    called = [c for c in ranked if LABEL.search(c.column.words)][:1]  # one of the first three
+    first = ranked[: MOST_ANSWERS - 1]
+    for candidate in dict.fromkeys([*first, *called, *ranked[: MOST_ANSWERS + 2]]):
+        roles: dict[str, Any] = {"label": candidate.column.name}
+        if candidate.tested:
+            roles["tested"] = [c.name for c in candidate.tested]
+        answers.append((roles, f"{capitalised(candidate.why())}."))
+    return Question("label", _no_label(seen, [c.column for c in ranked]), tuple(answers))
+
+
+def _propose_tested(best: Candidate) -> Suggestions:
+    """Who was tested: the column that goes with the label's gaps, or under which it is never yes.
+
+    A column under one of whose values the label is never positive is never passed over in silence.
+    """
+    label = best.column.name
+    for column in best.tested:
+        yield Suggestion("tested", column.name, why_tested(best))
+    if best.looked.mean() < 1 - GAPS:
+        for decision in [d for d in best.decisions if d.usable and not d.may_follow][:MOST_ANSWERS]:
+            if not best.tested:
+                yield f"Zeros may stand for nobody looked: {decision.counts(label)}."
+        return
+    good = [d for d in best.decisions if d.usable]
+    first = next(iter(good), None)
+    if first is not None and first.expected >= EXPECTED and best.looked[~first.off].all():
+        rivals = [d for d in good[1:] if d.expected >= 0.2 * first.expected and not d.follows]
+        if first.is_called_a_test:
+            rivals = [d for d in rivals if d.is_called_a_test]
+        if not (first.positives or first.may_follow or rivals):
+            for name in first.names:
+                yield Suggestion("tested", name, f"{capitalised(first.counts(label))}.")
+            for other in best.decisions[1 : 1 + MOST_ANSWERS]:
+                yield f"Another column could say who was tested: {other.counts(label)}."
+            return
+    likely = [d for d in best.decisions if not (d.follows or (d.may_follow and not d.usable))]
+    possible = likely or good
+    for other in [d for d in best.decisions if d not in possible][:MOST_ANSWERS]:
+        yield f"Who was tested may show in another column: {other.counts(label)}."
+    if not possible:
+        if best.looked.all():
+            yield (
+                f"Every row has a label in {label!r} and no column says who was tested, so all "
+                "rows count as tested. If a 0 may mean that nobody tested, name the column that "
+                "says who was tested as `tested`; if nobody recorded it, use `positives_only`."
+            )
+        return
+    answers: list[tuple[Mapping[str, Any], str]] = [
+        ({"tested": d.names} if d.usable else {}, f"{capitalised(d.counts(label))}.")
+        for d in possible[: MOST_ANSWERS + 2]
+    ]
+    if not any(answer for answer, _ in answers):
+        answers.insert(
+            0, ({}, "Add a column that says yes or no for everybody, from the one below.")
         )
+    answers.append(({"tested": []}, "Everybody was tested: a 0 is always a result."))
+    text = (
+        f"Who was tested? Every row has a value in {label!r}, but where another column says no it "
+        "is never, or hardly ever, positive. A 0 there may mean that nobody looked."
+    )
+    yield Question("tested", text, tuple(answers))
+
+
+def _propose_meanings(best: Candidate, known: Mapping[str, Any]) -> Suggestions:
+    """What the values of the label mean; words that do not say so are asked about."""
+    label, unclear = best.column.name, best.unclear
+    for value in best.untested:
+        unknown = values.word(value) in UNDECIDED or values.MISSING_CODE.fullmatch(value)
+        what = "the result is unknown" if unknown else "nobody tested"
+        yield Suggestion("untested_value", value, f"{value!r} suggests that {what}.")
+    yield from best.doubts
+    if "positive" in known:
+        return
+    if unclear:
+        text = f"{quoted(unclear)} in {label!r}: neither clearly positive nor clearly negative."
+        sure = [v for v in best.positive if v not in unclear]
+        if sure:
+            undone = [*known.get("untested_value", ()), *best.untested, *unclear]
+            answers = [
+                ({"positive": sure, "untested_value": undone}, "Nobody tested, or nobody knows."),
+                ({"positive": [*sure, *unclear]}, "A positive result."),
+            ]
+        else:
+            rows = {v: int(best.column.text.among([v]).sum()) for v in unclear}
+            first = sorted(unclear, key=lambda v: (v not in best.positive, rows[v]))
+            answers = [({"positive": [v]}, f"{v!r} is positive: {rows[v]:,} rows.") for v in first]
+        yield Question("positive", text, tuple(answers))
+        return
+    for value in best.positive:
+        yield Suggestion("positive", value, "It sounds like a positive result.")
+    if best.meaning:
+        yield best.meaning
 
 
 def _no_label(seen: Sequence[NamedColumn], likely: Sequence[NamedColumn]) -> str:
+    """The question for the label, with columns that could become one."""
     measured = [
         c
         for c in seen
@@ -301,18 +468,18 @@ def _no_label(seen: Sequence[NamedColumn], likely: Sequence[NamedColumn]) -> str
         and 0.01 < c.missing < 1
         and values.all_numbers(c.text.values[:200])
     ]
-    few = [c for c in seen if 1 < len(c.text.values) <= MOST_GROUPS]
+    few = [c for c in seen if 1 < len(c.text.values) <= MOST_GROUPS and c not in likely]
     named = [c for c in few if LABEL.search(c.words) or RESULT.search(c.words) or c.has_results()]
     hint = ""
-    if named or likely:
-        hint = (
-            f" It may be {_names(named or likely)}: list the values that mean yes under `positive`."
-        )
+    if named:
+        hint = f" It may be {_names(named)}: list the values that mean yes under `positive`."
     if measured:
         hint += (
             f" A measurement that only some people have, such as {_names(measured[:3])}, can "
             "become the label: add a column that says who is above the relevant limit."
         )
+    if likely:
+        return f"Which column holds the outcome? Several could, or none is certain.{hint}"
     return f"No column looks like the outcome. Name the column as `label`.{hint}"
 
 
@@ -370,13 +537,19 @@ def _comes_again(column: NamedColumn) -> bool:
 
 
 def _left_out(
-    table: pa.Table, seen: Sequence[NamedColumn], found: Sequence[Suggestion], sampled: bool
-) -> Suggestions:
+    table: pa.Table,
+    seen: Sequence[NamedColumn],
+    found: Sequence[Suggestion],
+    sampled: bool,
+    questions: Sequence[Question],
+) -> Iterator[Suggestion | str]:
     """Columns that should not be features: identifiers, constants, and what came afterwards.
 
-    What is constant in a sample need not be so in the table, whose reader will find out.
+    What is constant in a sample need not be so in the table, whose reader will find out. Columns
+    that are the answer to a question stay.
     """
-    free = [c for c in seen if c.name not in _taken(found)]
+    asked_about = set().union(*(question.columns for question in questions))
+    free = [c for c in seen if c.name not in _taken(found) and c.name not in asked_about]
     why: dict[str, str] = {}
     has_label = any(one.role == "label" for one in found)
     for column in free:
@@ -386,8 +559,14 @@ def _left_out(
             if not each and "id" not in {one.role for one in found}:
                 yield f"Values of {column.name!r} repeat. If it identifies people, it is the `id`."
         elif AFTER.search(column.words) and (has_label or not LABEL.search(column.words)):
-            why[column.name] = "Judging by its name, known only after the decision to test."
-    read, problems = _try(table, _as_arguments(found), why)
+            levels = len(column.text.values)
+            is_outcome = levels == 2 or (RESULT.search(column.words) and levels <= FEW_VALUES)
+            what = "Another outcome" if is_outcome else "Judging by its name"
+            why[column.name] = f"{what}, known only after the decision to test."
+    read: UserTable | None = None
+    problems: list[str] = []
+    if not {"label", "tested", "positive"} & {question.role for question in questions}:
+        read, problems = _try(table, _as_arguments(found), why)
     if read is not None:
         for leak in read.leaks:
             if not leak.is_rule:

@@ -31,6 +31,8 @@ from dcem.table.roles import Roles, as_list
 
 NAME = "dcem.toml"
 WIDTH = 96
+ASKED = ("label", "tested", "group", "positive")  # roles that may be open
+OPEN = "?"  # stands for a role that a person has yet to name
 
 Reasons = Mapping[tuple[str, str], str]  # of (role, column or value)
 
@@ -39,12 +41,14 @@ Reasons = Mapping[tuple[str, str], str]  # of (role, column or value)
 class Settings:
     """What a settings file says: the table it is about, arguments of `Roles`, and options.
 
-    `choices` are options by command; those under "" are for every command that has them.
+    `choices` are options by command; those under "" are for every command that has them. `open`
+    are the roles that are still a question.
     """
 
     table: Path | None = None
     roles: dict[str, Any] = field(default_factory=dict)
     choices: dict[str, dict[str, Any]] = field(default_factory=dict)
+    open: tuple[str, ...] = ()
 
     @property
     def shared(self) -> dict[str, Any]:
@@ -71,6 +75,8 @@ def read_settings(path: Path) -> Settings:
     if not isinstance(table, str | None):
         raise InputError(f"{path}: `table` must be the name of a file, in quotes.")
     roles = _keys(raw.pop("roles", {}), f"{path}: [roles]")
+    unanswered = tuple(n for n in ASKED if as_list(roles.get(n)) == [OPEN])
+    roles = {name: value for name, value in roles.items() if name not in unanswered}
     known = Roles.settable()
     for name, value in roles.items():
         if name not in known:
@@ -89,7 +95,7 @@ def read_settings(path: Path) -> Settings:
         if isinstance(options, dict):
             choices[command] = _keys(options, f"{path}: [{command}]")
     choices[""] = _keys(choices[""], str(path))
-    return Settings(None if table is None else path.parent / table, roles, choices)
+    return Settings(None if table is None else path.parent / table, roles, choices, unanswered)
 
 
 def _keys(section: Any, where: str) -> dict[str, Any]:
@@ -109,9 +115,13 @@ def _keys(section: Any, where: str) -> dict[str, Any]:
 
 
 def settings_text(
-    settings: Settings, *, reasons: Reasons | None = None, doubts: Sequence[str] = ()
+    settings: Settings,
+    *,
+    reasons: Reasons | None = None,
+    doubts: Sequence[str] = (),
+    questions: Sequence[Any] = (),
 ) -> str:
-    """The text of a settings file, with its reasons and doubts as comments."""
+    """The text of a settings file, with its reasons, doubts and open questions as comments."""
     whys = reasons or {}
     lines = [
         "# What the columns of the table mean, for every dcem command. Options on the command line",
@@ -130,8 +140,8 @@ def settings_text(
             )
         lines += [""]
     lines += ["[roles]"]
-    if "label" not in settings.roles:
-        lines += ['# label = "..."  # no column looks like the label: name one']
+    for question in questions:
+        lines += _question_lines(question)
     for name, value in settings.roles.items():
         lines += _role_lines(name, value, whys)
     for command, options in settings.choices.items():
@@ -152,6 +162,18 @@ def _role_lines(name: str, value: Any, reasons: Reasons) -> list[str]:
         for entry, why in zip(value, whys, strict=True)
     ]
     return [f"{name} = [", *entries, "]"]
+
+
+def _question_lines(question: Any) -> list[str]:
+    """An open question with its answers, and the line to replace by one of them."""
+    lines = ["", *_comment(f"QUESTION: {question.text}")]
+    for roles, why in question.answers:
+        answer = "; ".join(f"{name} = {_value(value)}" for name, value in roles.items())
+        lines += [f"#   {answer}"] if answer else []
+        lines += textwrap.wrap(
+            _one_line(why), WIDTH, initial_indent="#     ", subsequent_indent="#     "
+        )
+    return [*lines, f"{question.role} = {_value(OPEN)}  # replace it by the answer", ""]
 
 
 def _comment(why: str) -> list[str]:

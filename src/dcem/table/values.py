@@ -482,7 +482,22 @@ def yes_no(values: Sequence[str]) -> np.ndarray:
     """1 for yes, 0 for no, NaN for anything else, of each value."""
     said = parsed(values)
     said[~np.isin(said, (0, 1))] = np.nan
-    for i, text in enumerate(value.casefold() for value in values):
-        if text in YES or text in NO:
-            said[i] = text in YES
+    for i, text in enumerate(map(word, values)):
+        if text in YES_WORDS or text in NO_WORDS:
+            said[i] = text in YES_WORDS
     return said
+
+
+def word(text: str) -> str:
+    """The word that a text is, without case, accents, spaces, hyphens and underscores.
+
+    >>> word("Not_done"), word("NOT-DONE"), word("n\u00e9gatif")
+    ('notdone', 'notdone', 'negatif')
+    """
+    apart = unicodedata.normalize("NFKD", text.casefold())
+    bare = "".join(c for c in apart if unicodedata.category(c) not in ("Mn", "Cf"))
+    return re.sub(r"[\s_\u2010-\u2015-]+", "", bare)
+
+
+YES_WORDS = {word(text) for text in YES if text.isalpha()}
+NO_WORDS = {word(text) for text in NO if text.isalpha()}
