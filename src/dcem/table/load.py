@@ -214,7 +214,9 @@ def _read(
         tested, time = (None if part is None else part[~waits] for part in (tested, time))
     if roles.positives_only:  # of everybody else nothing is known; signs of a leak are of the found
         label = np.where(label == 1, 1.0, 0.0)
-    looked = ~np.isnan(label) if tested is None else ~np.isnan(label) & (tested == 1)
+    looked = ~np.isnan(label)
+    if tested is not None:
+        looked &= outcome.with_positives(label, tested, roles)[1] == 1
     chance = _column_numbers(table, roles.testing_probability, roles)
     if drawn is not None:
         chance = design.probabilities(drawn, whole, roles, looked, row)
@@ -260,6 +262,7 @@ def _read(
         reference_group=roles.reference_group,
         prevalence=roles.prevalence,
         positives_only=roles.positives_only,
+        positive_untested=roles.positive_untested,
         decider=roles.decider and outcome.coded_names(table, roles.decider, roles),
         **rates | {name: _column_numbers(table, column, roles) for name, column in per_row.items()},
         testing_only=_made_of(roles.testing_only, encoder),
