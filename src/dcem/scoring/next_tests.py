@@ -40,6 +40,7 @@ from dcem.table import (
     tested_rows,
 )
 from dcem.table.disclosure import SMALL, THRESHOLD, WITHHELD, Shown, few_among, hide_groups
+from dcem.table.encoder import Unread, joined
 from dcem.table.groups import in_order
 from dcem.table.messages import InputError, quoted, require_columns, require_kind
 from dcem.table.outcome import pending_results, unknown_results
@@ -137,7 +138,9 @@ def next_tests(
     needed = list(dict.fromkeys([*extra, *model.encoder.columns]))
     verbatim = () if roles.id is None else (roles.id,)
     batches = read_batches(path, needed, verbatim=verbatim, query=query)
-    for part, strange, waiting in parallel(lambda batch: _look(model, batch), batches):
+    unread: Unread | None = None
+    for part, strange, waiting, odd in parallel(lambda batch: _look(model, batch), batches):
+        unread = joined(unread, odd.later(rows))
         rows += len(part)
         unknown += strange
         pending += waiting
@@ -146,6 +149,8 @@ def next_tests(
             progress(rows)
     if not rows:
         raise InputError(f"{path}: the table has no rows.")
+    if unread is not None:
+        notes += model.encoder.foreign_notes(unread, rows)
     frame = pd.concat(parts, ignore_index=True)
     person = _person_codes(frame)
     in_all, withheld = _shown_untested(model, frame, person)
@@ -328,8 +333,10 @@ def _pending(roles: Roles, pending: int, rows: int) -> tuple[str, ...]:
     )
 
 
-def _look(model: TableModel, batch: pa.RecordBatch) -> tuple[pd.DataFrame, Counter[str], int]:
-    """What a batch holds that matters here, untested rows and others; unknown results; pending."""
+def _look(
+    model: TableModel, batch: pa.RecordBatch
+) -> tuple[pd.DataFrame, Counter[str], int, Unread]:
+    """Rows of a batch, untested and others; unknown results; pending ones; cells not read."""
     rows = model.read(batch)
     pending = pending_results(batch, model.roles)
     scores = model.score_read(rows)
@@ -350,7 +357,8 @@ def _look(model: TableModel, batch: pa.RecordBatch) -> tuple[pd.DataFrame, Count
         "distance": scores.distance,
         "untested": ~(tested_rows(batch, model.roles) | pending),
     }
-    return pd.DataFrame(out), unknown_results(batch, model.roles), int(pending.sum())
+    unknown = unknown_results(batch, model.roles)
+    return pd.DataFrame(out), unknown, int(pending.sum()), rows.unread
 
 
 def shortfall(rows: pd.DataFrame) -> np.ndarray:

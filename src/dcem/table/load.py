@@ -16,7 +16,7 @@ import pyarrow as pa
 from dcem.table import checks, dates, design, groups, leaks, outcome, values
 from dcem.table import read as reading
 from dcem.table.columns import MENDABLE, Column, guess_kind
-from dcem.table.encoder import Encoder
+from dcem.table.encoder import Encoder, Unread
 from dcem.table.frames import as_table
 from dcem.table.labels import SelectiveLabels
 from dcem.table.leaks import Leak
@@ -65,8 +65,8 @@ class UserTable:
     source
         The file: its name, size and hash.
     unread
-        For each raw column of `encoder`, the number of cells that could not be read or have no
-        level of their own.
+        For each raw column of `encoder`, the cells that could not be read or have no level of their
+        own.
     leaks
         Signs that features were recorded after the decision to test.
     attributes
@@ -81,7 +81,7 @@ class UserTable:
     columns: tuple[Column, ...]
     roles: Roles
     source: Source
-    unread: np.ndarray
+    unread: Unread
     leaks: tuple[Leak, ...] = ()
     attributes: tuple[tuple[str, np.ndarray, tuple[str, ...]], ...] = ()
     draw: Draw | None = None
@@ -362,7 +362,7 @@ def _understand(
         elif found.encoding is None:
             role = "left out" if role == "feature" else role
         else:
-            encodings.append(found.encoding.learning_marks(table))
+            encodings.append(found.encoding.learning_marks(table, roles.missing_in(name)))
             encoded = found.encoding.features
             if name in doubtful:
                 kept = [one for one in note.split("; ") if one and EITHER not in one]

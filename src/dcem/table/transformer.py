@@ -80,7 +80,7 @@ def frame_encoder(X: Any) -> Encoder | None:
         if found.encoding is None:
             left_out.append(f"{name!r} ({found.kind}: {found.note})")
         else:
-            encodings.append(found.encoding)
+            encodings.append(found.encoding.learning_marks(table))
     if left_out:
         notice(f"Columns not used as features: {', '.join(left_out)}.")
     if not encodings:

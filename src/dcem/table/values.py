@@ -7,8 +7,8 @@ Three readings, and every command uses the same ones:
 
 * a *name* (a group, a person) is text. Whole-number floats are written as integers, so that a CSV,
   a Parquet and a Stata file agree; nothing else is changed: `01` is not `1`, `<65` is not `>=65`;
-* a *number* is what a laboratory or a spreadsheet writes: `3.5`, `1e3`, `1,234`, and, among
-  numbers, `1 234` and `<0.5` as its limit;
+* a *number* is what a laboratory or a spreadsheet writes: `3.5`, `1e3`, `1,5e-16`, `1,234`, and,
+  among numbers, `1 234` and `<0.5` as its limit;
 * *missing* is an empty cell, a null, and what the roles call missing: `-9` is also `-9.0`.
 """
 
@@ -68,6 +68,7 @@ NO = frozenset(
 )
 LIMIT = re.compile(r"^[<>≤≥]=?\s*(?=[\d.])|(?<=\d)\s?\+$")  # "<0.5", "90+": of what is recorded
 THOUSANDS = re.compile(r"^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$")  # "1,234,567.8"
+SCIENTIFIC = re.compile(r"^[+-]?\d+,\d+[eE][+-]?\d+$")  # "1,5e-16": the comma is decimal
 SPACED = re.compile(r"^[+-]?[1-9]\d{0,2}([\s'’])\d{3}(\1\d{3})*(\.\d*)?$")  # "1 234", "1'234.5"
 UNIT = re.compile(r"[$€£¥]\s*(?=[\d.])|\s*[%€]$")  # "$12", "12 %": of a measurement
 WHOLE = re.compile(r"^(-?(?:0|[1-9]\d*))\.0+$")  # "3.0", as floats are written
@@ -334,18 +335,23 @@ def numbers_and_unread(
     """`numbers`, and how many cells hold no number, or one beyond `LARGEST_VALUE`."""
     strange = 0
     if is_number(column) or pa.types.is_boolean(column.type):
-        if pa.types.is_duration(column.type):  # in days
-            column = pc.divide(column.cast(pa.duration("us"), safe=False).cast(pa.int64()), 86.4e9)
-        values = column.cast(pa.float64(), safe=False).to_numpy()
-        values = _missing_as_nan(values, missing)
-    elif is_plain_text(column) and (fast := _cast(column, missing)) is not None:
-        values = fast
+        values, beyond = stored(column, missing)
+    elif is_plain_text(column) and (fast := cast(column, missing)) is not None:
+        values, beyond = within(fast)
     else:
         text = coded(column, missing)
         found = limits_parsed(text.values)
         values, strange = text.take(found, np.nan), unread(text, found)
-    values, beyond = _within(values)
-    return values, strange + beyond
+        values, beyond = within(values)
+    return values, strange + int(beyond.sum())
+
+
+def stored(column: pa.ChunkedArray, missing: Collection[str]) -> tuple[np.ndarray, np.ndarray]:
+    """`within` of a column that is stored as numbers, durations in days."""
+    if pa.types.is_duration(column.type):
+        column = pc.divide(column.cast(pa.duration("us"), safe=False).cast(pa.int64()), 86.4e9)
+    values = column.cast(pa.float64(), safe=False).to_numpy()
+    return within(_missing_as_nan(values, missing))
 
 
 def unread(text: Coded, found: np.ndarray) -> int:
@@ -353,9 +359,14 @@ def unread(text: Coded, found: np.ndarray) -> int:
 
     `found [v]` is what was made of each distinct value.
     """
+    return int(unread_rows(text, found).sum())
+
+
+def unread_rows(text: Coded, found: np.ndarray) -> np.ndarray:
+    """The rows [n] of these cells."""
     lost = compress(text.values, np.isnan(found))
     strange = [value for value in lost if value.casefold() not in NOT_A_NUMBER]
-    return int(text.among(strange).sum()) if strange else 0
+    return text.among(strange) if strange else np.zeros(len(text.codes), bool)
 
 
 def plain_numbers(
@@ -366,18 +377,21 @@ def plain_numbers(
         return None
     if pc.any(pc.match_substring_regex(column, r"^\s*0\d|^[nN]")).as_py():
         return None
-    found = _cast(column, missing)
-    return None if found is None else _within(found)
+    found = cast(column, missing)
+    if found is None:
+        return None
+    found, beyond = within(found)
+    return found, int(beyond.sum())
 
 
-def _within(values: np.ndarray) -> tuple[np.ndarray, int]:
-    """Numbers with NaN where they are beyond `LARGEST_VALUE`, in place, and how many these are."""
+def within(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers with NaN where they are beyond `LARGEST_VALUE`, in place; and where that is [n]."""
     beyond = np.abs(values) > LARGEST_VALUE
     values[beyond] = np.nan
-    return values, int(beyond.sum())
+    return values, beyond
 
 
-def _cast(column: pa.ChunkedArray, missing: Collection[str]) -> np.ndarray | None:
+def cast(column: pa.ChunkedArray, missing: Collection[str]) -> np.ndarray | None:
     """Plain text to numbers in one sweep, if every cell is a number or plainly missing."""
     blank = pa.array(["", "NA", "NaN", "nan", *missing], column.type)
     try:
@@ -405,6 +419,8 @@ def parsed(values: Iterable[str]) -> np.ndarray:
     for i in np.flatnonzero(np.isnan(array)).tolist():
         if THOUSANDS.match(texts[i]):
             array[i] = float(texts[i].replace(",", ""))
+        elif SCIENTIFIC.match(texts[i]):
+            array[i] = float(texts[i].replace(",", "."))
     return array
 
 
