@@ -21,6 +21,7 @@ import pyarrow as pa
 from joblib import cpu_count
 from threadpoolctl import threadpool_limits
 
+from dcem.files import stamp
 from dcem.saving.folder import DESCRIPTION
 from dcem.saving.plain_data import shown_training_counts
 from dcem.scoring.bounds import BOUNDS_COLUMNS, bound_columns, require_bounds
@@ -269,11 +270,11 @@ def score_batches(
 def loaded(folder: Path) -> TableModel:
     """The model in a folder, read once per process, and again when it was replaced."""
     file = folder / DESCRIPTION
-    return _loaded(folder, file.stat().st_mtime_ns if file.is_file() else None)
+    return _loaded(folder, stamp(file) if file.is_file() else ())
 
 
 @lru_cache(maxsize=4)
-def _loaded(folder: Path, written: int | None) -> TableModel:
+def _loaded(folder: Path, about: tuple[int, ...]) -> TableModel:
     return TableModel.load(folder)
 
 

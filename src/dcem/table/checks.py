@@ -247,6 +247,7 @@ def check_id(values: Any, name: str, *, labels: pd.Index | None = None) -> np.nd
         )
     if pd.api.types.is_integer_dtype(series.dtype):
         return series.to_numpy()
+    cells.refuse_twins(series, name)
     text = cells.code_names(cells.coded_names(series, name), name)
     return np.array(text.values, dtype=object)[text.codes]
 

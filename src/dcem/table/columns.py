@@ -50,7 +50,8 @@ IN_TEXT = {  # what nearly all values are like -> what to say of them
 LETTER = re.compile(r"\d+([.,]\d+)?[^\W\d_]")  # "8m", the age of a baby among years; or a code
 HIDDEN = "would be a number"
 NO_NUMBERS = "that cannot be numbers"
-MENDABLE = (HIDDEN, dates.DATED, NO_NUMBERS)  # what notes say of a column that is one but for its spelling
+# What notes say of a column that is a number or a date but for its spelling.
+MENDABLE = (HIDDEN, dates.DATED, NO_NUMBERS)
 FEW_UNREAD = 0.01  # of the values of a column of numbers may be none, which count as missing
 FEWEST_NUMBERS = 20  # of which one may be none
 MOSTLY = 0.8  # numbers among the values from here on: a reader expects them to be used as such

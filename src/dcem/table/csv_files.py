@@ -26,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dcem.files import stamp
 from dcem.table.formats import Stored, unique_names
 from dcem.table.marks import Marks, find_marks, with_points
 from dcem.table.messages import InputError
@@ -59,12 +60,11 @@ class Layout:
 
 def _layout(path: Path) -> Layout:
     """How a file is laid out; it is looked at once for as long as it does not change."""
-    about = path.stat()
-    return _layout_of(path, about.st_mtime_ns, about.st_size)
+    return _layout_of(path, stamp(path))
 
 
 @lru_cache(maxsize=16)
-def _layout_of(path: Path, changed: int, size: int) -> Layout:
+def _layout_of(path: Path, about: tuple[int, ...]) -> Layout:
     encoding, has_long_cells = _scan(path)
     notes = []
     if encoding != "utf8" and not encoding.startswith("utf-16"):
@@ -268,12 +268,11 @@ def _text(
 
 def _marks(path: Path) -> dict[str, Marks]:
     """What points and commas mean in each column, looked at once for as long as a file stays."""
-    about = path.stat()
-    return _marks_of(path, about.st_mtime_ns, about.st_size)
+    return _marks_of(path, stamp(path))
 
 
 @lru_cache(maxsize=16)
-def _marks_of(path: Path, changed: int, size: int) -> dict[str, Marks]:
+def _marks_of(path: Path, about: tuple[int, ...]) -> dict[str, Marks]:
     layout = _layout(path)
     if layout.delimiter == ",":  # then a comma in a number is in quotes, and parts thousands
         return {}

@@ -52,6 +52,7 @@ class Encoding:
     decimal: str | None = None  # a comma, if numbers in text had it; a point is not mentioned
     thousands: str | None = None  # what parted them there: a point or a comma
     sign: str | None = None  # beside these numbers: "%" or a currency
+    called: str | None = None  # its features, where those of another column have its name
 
     @property
     def is_single(self) -> bool:
@@ -62,9 +63,11 @@ class Encoding:
     def features(self) -> tuple[str, ...]:
         """Names of the features, in the order of their columns."""
         if self.kind != "category":
-            return (self.name,)
-        marks = [*self.levels, *[OTHER] * self.other, *[MISSING] * self.missing]
-        return tuple(f"{self.name}={mark}" for mark in (marks[1:] if self.is_single else marks))
+            return (self.called or self.name,)
+        own = [f"{level!r}" if level in (OTHER, MISSING) else level for level in self.levels]
+        marks = [*own, *[OTHER] * self.other, *[MISSING] * self.missing]
+        name = self.called or self.name
+        return tuple(f"{name}={mark}" for mark in (marks[1:] if self.is_single else marks))
 
     def learning_marks(self, table: pa.Table, missing: Sequence[str] = ()) -> Encoding:
         """This encoding, with the commas, points and signs of its column of numbers in text."""
@@ -163,6 +166,23 @@ class Encoding:
         }
         pairs = zip(found, values.number_names(found), strict=True)
         return [place.get(value, named.get(name)) for value, name in pairs]
+
+
+def distinct(encodings: Sequence[Encoding]) -> tuple[Encoding, ...]:
+    """Encodings whose features have different names.
+
+    The level `b` of a column `x=a` and the level `a=b` of a column `x` would both be `x=a=b`.
+    """
+    each: list[Encoding] = []
+    names: set[str] = set()
+    for encoding in encodings:
+        own, again = encoding, 1
+        while names & {*own.features}:
+            again += 1
+            own = replace(encoding, called=f"{encoding.name} ({again})")
+        names |= {*own.features}
+        each.append(own)
+    return tuple(each)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from dcem.extras import extra_needed
+from dcem.files import stamp
 from dcem.table.messages import InputError, did_you_mean, quoted
 from dcem.table.remote import DATABASES, ROWS_PER_READ, answer, tables_in
 from dcem.table.values import array_of, is_text_type, spell
@@ -84,20 +85,18 @@ def stored(path: Path, query: str | None = None) -> Stored:
     suffix = path.suffix.lower()
     if path.is_dir():
         files = tuple(parquet_files(path))
-        changed = max((file.stat().st_mtime_ns for file in files), default=0)
-        return _folder(path, query, files, changed)
+        return _folder(path, query, files, tuple(map(stamp, files)))
     if suffix in DATABASES:
         names, ask = answer(path, query)
         return Stored(names, lambda _columns, rows, _verbatim: ask(rows))
     if suffix in (*BOOKS, *STATISTICS):
-        about = path.stat()
-        return _whole(path, query, about.st_mtime_ns, about.st_size)
+        return _whole(path, query, stamp(path))
     refuse_query(path, query)
     return _arrow(path) if suffix in ARROW else _parquet(path)
 
 
 @lru_cache(maxsize=2)
-def _whole(path: Path, query: str | None, changed: int, size: int) -> Stored:
+def _whole(path: Path, query: str | None, about: tuple[int, ...]) -> Stored:
     if path.suffix.lower() in BOOKS:
         return _workbook(path, query)
     refuse_query(path, query)
@@ -161,7 +160,9 @@ def parquet_files(folder: Path) -> list[Path]:
 
 
 @lru_cache(maxsize=64)
-def _folder(folder: Path, only: str | None, files: tuple[Path, ...], changed: int) -> Stored:
+def _folder(
+    folder: Path, only: str | None, files: tuple[Path, ...], about: tuple[tuple[int, ...], ...]
+) -> Stored:
     """Parquet files as one table; a subfolder called `ward=A` is a column `ward`.
 
     `only` is the one whose rows are read; it has the columns and types of all.

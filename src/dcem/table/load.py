@@ -16,7 +16,7 @@ import pyarrow as pa
 from dcem.table import checks, dates, design, groups, leaks, outcome, values
 from dcem.table import read as reading
 from dcem.table.columns import MENDABLE, Column, guess_kind
-from dcem.table.encoder import Encoder, Unread
+from dcem.table.encoder import Encoder, Unread, distinct
 from dcem.table.frames import as_table
 from dcem.table.labels import SelectiveLabels
 from dcem.table.leaks import Leak
@@ -135,7 +135,13 @@ def read_table(
     require_kind(roles, Roles, "Write `dcem.Roles(label=...)`, with the names of columns.")
     if not isinstance(source, str | Path):
         frame = source if isinstance(source, pd.DataFrame) else as_table(source)
-        read = _read(reading.as_arrow(frame), roles, frame, encoder)
+        table = reading.as_arrow(frame)
+        if table.num_columns == 0:
+            raise InputError("The table has no columns.")
+        if isinstance(frame, pd.DataFrame) and roles.id in table.column_names:
+            who = frame.iloc[:, table.column_names.index(roles.id)]  # before Arrow makes it text
+            values.refuse_twins(who, str(roles.id))
+        read = _read(table, roles, frame, encoder)
         for one in read.columns:  # all notes of a file are shown by commands
             if one.role == "time":
                 tell_order(one.name, one.note)
@@ -354,7 +360,7 @@ def _understand(
             old = earlier.get(name)
             note = "" if old else "not in the earlier model"
             found = replace(found, kind=old.kind if old else found.kind, encoding=old, note=note)
-        note, encoded = found.note, tuple[str, ...]()
+        note = found.note
         if not is_feature:  # a time is read as a feature would be
             note = note if found.kind == "unknown" or role == "time" else ""
         elif name in twins:
@@ -363,18 +369,19 @@ def _understand(
             role = "left out" if role == "feature" else role
         else:
             encodings.append(found.encoding.learning_marks(table, roles.missing_in(name)))
-            encoded = found.encoding.features
             if name in doubtful:
                 kept = [one for one in note.split("; ") if one and EITHER not in one]
                 note = "; ".join([*kept, doubtful[name]])
-        columns.append(Column(name, role, found.kind, found.missing, found.distinct, encoded, note))
+        columns.append(Column(name, role, found.kind, found.missing, found.distinct, note=note))
     if not encodings:
         raise InputError(
             "No column is left as a feature: each has a role, is excluded, is constant, or "
             "identifies single rows. To keep a column that was wrongly left out, list it under "
             "`include`."
         )
-    return tuple(columns), known or Encoder(tuple(encodings), roles.missing)
+    encoder = known or Encoder(distinct(encodings), roles.missing)
+    made = {one.name: one.features for one in encoder.encodings}
+    return tuple(replace(one, encoded=made.get(one.name, ())) for one in columns), encoder
 
 
 def _twins(table: pa.Table, repeated: tuple[str, ...], roles: Roles) -> dict[str, str]:

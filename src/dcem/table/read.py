@@ -117,7 +117,10 @@ def _usual_type(column: Any) -> Any:
 
 def read_header(path: Path, query: str | None = None) -> list[str]:
     """The names of the columns; a repeated one is numbered: "x", "x (2)"."""
-    return _columns_of(_opened(path, query))
+    names = _columns_of(_opened(path, query))
+    if not names:
+        raise InputError(f"{path}: the table has no columns.")
+    return names
 
 
 def _columns_of(stored: Stored) -> list[str]:

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from dcem.table.messages import InputError
 from dcem.table.read import read_batches, read_header, read_whole
+from dcem.table.values import require_known
 
 BATCH = 1 << 17  # rows looked at at a time
 WHOLE = r"^-?(0|[1-9][0-9]{0,17})(\.0+)?$"
@@ -88,6 +89,7 @@ def numbers_of(batch: Any, by: str | None, seed: int, start: int) -> np.ndarray:
     if by is None:
         return hashed(rows, seed)
     who = batch.column(by)
+    require_known(who, by)
     kind = who.type.value_type if pa.types.is_dictionary(who.type) else who.type
     who, absent = who.cast(kind), who.is_null().to_numpy(zero_copy_only=False)
     # A whole number counts alike however a format stores it: 7, 7.0 and "7" are one person.

@@ -96,7 +96,8 @@ def numbers_as_learnt(
 
 def _reason(text: str, size: float, usual: str, commas: bool) -> str | None:
     """Why a value is not read as a number; None if it is one, or missing."""
-    if text == UNREAD or (not commas and DOUBTFUL_COMMA.match(text)):
+    bare = values.UNIT.sub("", values.LIMIT.sub("", text))
+    if text == UNREAD or (not commas and DOUBTFUL_COMMA.match(bare)):
         return BY_COMMA
     if np.isnan(size):
         return None if text.casefold() in values.NOT_A_NUMBER else NO_NUMBER

@@ -15,6 +15,7 @@ Three readings, and every command uses the same ones:
 from __future__ import annotations
 
 import datetime
+import numbers as numbers_abc
 import re
 import string
 import unicodedata
@@ -172,6 +173,10 @@ def coded(column: pa.ChunkedArray, missing: Collection[str] = ()) -> Coded:
     else:
         spelled = pa.array([spell(value) for value in spelled.to_pylist()], pa.string())
     raw = array.indices.fill_null(len(spelled)).to_numpy(zero_copy_only=False)
+    if pa.types.is_dictionary(column.type):  # categories that do not occur are not values
+        occurs = np.zeros(len(spelled) + 1, bool)
+        occurs[raw] = True
+        spelled = pc.if_else(pa.array(occurs[:-1]), spelled, pa.scalar(None, pa.string()))
     return _coded(raw, spelled, missing)
 
 
@@ -192,7 +197,13 @@ def coded_names(given: Any, column: str, missing: Collection[str] = ()) -> Coded
     Refused if they are stored as floats so large that neighbouring integers are one number.
     """
     is_series = isinstance(given, pd.Series)
-    text = coded_series(given, missing) if is_series else coded(given, missing)
+    try:
+        text = coded_series(given, missing) if is_series else coded(given, missing)
+    except TypeError:  # of cells that cannot be compared
+        raise InputError(
+            f"Column {column!r} holds lists or other objects in its cells, which cannot be names. "
+            "Allowed: text, numbers, booleans, dates."
+        ) from None
     if is_series:
         kind = getattr(given.dtype, "categories", given).dtype
         bits = 8 * kind.itemsize if kind.kind == "f" else 0
@@ -210,9 +221,37 @@ def coded_names(given: Any, column: str, missing: Collection[str] = ()) -> Coded
     return text
 
 
+def refuse_twins(series: pd.Series, column: str) -> None:
+    """Refuse names that are different cells and would be one: the number 1 and the text '1'."""
+    if series.dtype != object:
+        return
+    kind = pd.api.types.infer_dtype(series, skipna=True)
+    if kind in ("string", "integer", "floating", "boolean", "decimal", "empty"):
+        return
+    kinds: dict[str, set[str]] = {}
+    for cell in series[series.notna()]:
+        sort = _sort_of(cell)
+        for name in {spell(cell), *([spell(int(cell))] if sort == "a boolean" else [])}:
+            kinds.setdefault(name, set()).add(sort)
+    twins = {name: sorts for name, sorts in kinds.items() if len(sorts - {"other"}) > 1}
+    for name, sorts in twins.items():
+        raise InputError(
+            f"Column {column!r} holds {name!r} as {' and as '.join(sorted(sorts))}, which would "
+            "count as one value. Store the whole column as text or as numbers."
+        )
+
+
+def _sort_of(cell: object) -> str:
+    if isinstance(cell, bool | np.bool_):
+        return "a boolean"
+    if isinstance(cell, str | bytes):
+        return "text" if isinstance(cell, str) else "bytes"
+    return "a number" if isinstance(cell, numbers_abc.Number) else "other"
+
+
 def _coded(raw: np.ndarray, spelled: pa.Array, missing: Collection[str]) -> Coded:
     """Codes of rows [n] from codes into spellings; `len(spelled)` stands for missing."""
-    absent = pc.is_in(spelled, pa.array(["", *missing], pa.string()))
+    absent = pc.is_in(spelled, pa.array(["", None, *missing], pa.string()))
     if numeric := [whole(text) for text in missing if not np.isnan(parsed([text])[0])]:
         plainly = pc.replace_substring_regex(spelled, WHOLE.pattern, r"\1")
         absent = pc.or_(absent, pc.is_in(plainly, pa.array(numeric, pa.string())))
