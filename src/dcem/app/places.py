@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from dcem.files import stamp
-from dcem.files import stamp
 from dcem.table import values
 from dcem.table.columns import guess_kind
 from dcem.table.formats import DATABASES, parquet_files, tables_within

@@ -189,10 +189,10 @@ class TableModel:
         """A sentence for each column with many cells that are empty or could not be read.
 
         `unread` and `empty [columns]` are such cells among `rows`. What counts is how many more
-        there are now than in training, where rare levels were `(other)` too. Told of `singly` are
-        cells that are no number or date, and a category without such a place, for which training
-        had fewer than ten people with a rare level, where it has more of them now. Numbers and
-        dates in another unit than in training are always told of.
+        there are now than in training, where rare levels were `(other)` too; a category that has
+        no such place, for which training had fewer than ten people with a rare level, is also told
+        of `singly`, where it has more of them now. Numbers and dates in another unit than in
+        training are always told of.
         """
         usual = dict(
             zip(self.encoder.feature_names, self.estimator.preprocessor_.mean, strict=True)
@@ -204,7 +204,7 @@ class TableModel:
             if cells / rows - self.missing.get(name, 1 - 2 * STRANGE) > STRANGE
         ]
         rare = THRESHOLD / self.source.rows if singly else STRANGE
-        return (*notes, *self.encoder.unread_notes(unread, rows, usual, rare, singly=singly))
+        return (*notes, *self.encoder.unread_notes(unread, rows, usual, rare))
 
     def strange_cells(self, table: UserTable) -> tuple[str, ...]:
         """`strange_columns` of a table that was read with the encoder of this model."""

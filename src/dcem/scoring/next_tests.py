@@ -31,7 +31,7 @@ import pyarrow as pa
 from dcem.saving.plain_data import shown_training_counts
 from dcem.scoring.allocation import allocate, draw
 from dcem.scoring.model import FROM_FOLDER, TableModel
-from dcem.scoring.stream import own_name, parallel
+from dcem.scoring.stream import parallel
 from dcem.table import (
     group_codes,
     person_names,
@@ -39,6 +39,7 @@ from dcem.table import (
     read_header,
     tested_rows,
 )
+from dcem.table.design import identifier_in_list
 from dcem.table.disclosure import SMALL, THRESHOLD, WITHHELD, Shown, few_among, hide_groups
 from dcem.table.encoder import Unread, joined
 from dcem.table.groups import in_order
@@ -61,10 +62,6 @@ CRUDE_DISPARITY = "this group is tested less"  # by methods without a model of t
 NO_REASON = "everybody keeps a chance"
 ALL_TESTED = "there are tests for everybody"
 PERSON = "\0person"  # of a row while it is looked at
-RESERVED = (
-    *("row", "group", "score", "score_spread", "risk", "risk_spread", "distance", "untested"),
-    *("shortfall", "own_rate", "average_rate", "probability", "reason", "drawn"),
-)
 RAISED = 1.5  # times what it would be if groups had no minimum: from here on that is a reason
 
 
@@ -137,7 +134,7 @@ def next_tests(
     parts, rows, pending, unknown = [], 0, 0, Counter[str]()
     needed = list(dict.fromkeys([*extra, *model.encoder.columns]))
     verbatim = () if roles.id is None else (roles.id,)
-    batches = read_batches(path, needed, verbatim=verbatim, query=query)
+    batches = read_batches(path, needed, verbatim=verbatim, names=verbatim, query=query)
     unread: Unread | None = None
     for part, strange, waiting, odd in parallel(lambda batch: _look(model, batch), batches):
         unread = joined(unread, odd.later(rows))
@@ -344,7 +341,7 @@ def _look(
     known = model.roles.id
     if known is not None and known in batch.schema.names:
         who = batch.column(known).to_pandas(integer_object_nulls=True)  # floats lose digits
-        out[own_name(known, RESERVED)] = who.to_numpy()
+        out[str(identifier_in_list(known))] = who.to_numpy()
         out[PERSON] = person_names(batch, model.roles)
     groups = group_codes(batch, model.roles)
     if groups is not None:

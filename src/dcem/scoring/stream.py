@@ -190,7 +190,9 @@ def score_part(
     groups = model.roles.group if asked and set(model.roles.group) <= header else ()
     people = [model.roles.id] if groups and model.roles.id in header else []
     needed = list(dict.fromkeys([*called, *groups, *people, *model.encoder.columns]))
-    batches = read_batches(path, needed, verbatim=(*called, *people), query=query)
+    batches = read_batches(
+        path, needed, verbatim=(*called, *people), names=(model.roles.id,), query=query
+    )
     tally = Tally()
     with table_writer(out) as write:
         sizes = shown_training_counts(model.estimator)["rows"]

@@ -298,18 +298,16 @@ class Encoder:
         rows: int,
         usual: Mapping[str, float],
         rare: float = STRANGE,
-        *,
-        singly: bool = False,
     ) -> Iterator[str]:
         """A sentence for each column with many cells that could not be read.
 
         `unread` counts them among `rows`; `usual` is the mean of each feature in training. A
         category without a place for other levels is told of from the share `rare` on; numbers and
-        dates in another unit always, and with `singly` every cell that is none.
+        dates in another unit always.
         """
         for (number, reason), (cells, first) in unread.why.items():
             encoding = self.encodings[number]
-            if reason or singly or cells / max(rows, 1) > STRANGE:
+            if reason or cells / max(rows, 1) > STRANGE:
                 written = encoding.date_format or dates.ISO
                 form = f"not {encoding.kind}s in the format {written} of the training table"
                 be = "is" if cells == 1 else "are"

@@ -39,15 +39,17 @@ SUFFIXES = (PARQUET, *ARROW, *BOOKS, *STATISTICS, *DATABASES)
 BUFFER = 1 << 18  # bytes of a column of a Parquet file that are read ahead
 NO_KEY = "__HIVE_DEFAULT_PARTITION__"  # a subfolder `ward=...` of rows without a ward
 
-ReadBatches = Callable[[list[str] | None, int, Collection[str]], Iterator[pa.RecordBatch]]
+Names = Collection[str | None]
+ReadBatches = Callable[[list[str] | None, int, Names, Names], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True)
 class Stored:
     """A file: the names of its columns as stored, a way to its rows, what a person should know.
 
-    `batches(columns, rows, verbatim)` yields at least the columns asked for (None: all), about
-    `rows` at a time where the format can; text may come as codes, but for columns in `verbatim`.
+    `batches(columns, rows, verbatim, names)` yields at least the columns asked for (None: all),
+    about `rows` at a time where the format can; text may come as codes, but for columns in
+    `verbatim`, and decimal commas as points, but for columns in `names`.
     """
 
     names: list[str]
@@ -88,7 +90,7 @@ def stored(path: Path, query: str | None = None) -> Stored:
         return _folder(path, query, files, tuple(map(stamp, files)))
     if suffix in DATABASES:
         names, ask = answer(path, query)
-        return Stored(names, lambda _columns, rows, _verbatim: ask(rows))
+        return Stored(names, lambda _columns, rows, *_: ask(rows))
     if suffix in (*BOOKS, *STATISTICS):
         return _whole(path, query, stamp(path))
     refuse_query(path, query)
@@ -137,7 +139,7 @@ def _parquet(path: Path) -> Stored:
     schema = pyarrow.parquet.read_schema(path)
 
     def batches(
-        columns: list[str] | None, rows: int, verbatim: Collection[str]
+        columns: list[str] | None, rows: int, verbatim: Names, *_: object
     ) -> Iterator[pa.RecordBatch]:
         # Of a repeated name, Parquet finds both columns or none: then all are read, as they are.
         text = [f.name for f in schema if pa.types.is_string(f.type) and f.name not in verbatim]

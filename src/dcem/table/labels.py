@@ -391,7 +391,11 @@ class SelectiveLabels:
             needed += [rate for role in Roles.named("rate") if (rate := roles.get(role)) in header]
             wanted = header if features is None else list(dict.fromkeys([*needed, *features]))
             require_columns(header, [*needed, *wanted])
-            return cls.from_frame(read_whole(path, wanted).to_pandas(), features=features, **roles)
+            return cls.from_frame(
+                read_whole(path, wanted, names=(roles.get("id"),)).to_pandas(),
+                features=features,
+                **roles,
+            )
 
     def __len__(self) -> int:
         return len(self.X)

@@ -54,7 +54,7 @@ def read_some(
     by = by if by in header else None
     parts: list[tuple[pa.RecordBatch, np.ndarray, np.ndarray]] = []
     share, seen, kept = 1.0, 0, 0
-    for batch in read_batches(path, verbatim=header, rows=BATCH, query=query):
+    for batch in read_batches(path, verbatim=header, names=(by,), rows=BATCH, query=query):
         place = np.arange(seen, seen + batch.num_rows)
         drawn = batch, numbers_of(batch, by, seed, seen), place
         seen += batch.num_rows

@@ -22,6 +22,7 @@ CURRENCIES = frozenset("$€£¥")
 SIGNS = CURRENCIES | {PERCENT}
 ANY_SIGN = "[%$€£¥]"
 DOUBTFUL_COMMA = re.compile(r"^[+-]?[1-9]\d{0,2},\d{3}$")  # "1,234"
+WITH_COMMA = re.compile(r"^[+-]?\d+,\d+$")  # "3,5", where commas are not decimal
 NO_NUMBER = ""  # why most cells are not read
 BY_COMMA = "have a mark that may be decimal or separate thousands"
 Why = dict[str, np.ndarray]  # reason -> rows
@@ -98,6 +99,8 @@ def _reason(text: str, size: float, usual: str, commas: bool) -> str | None:
     """Why a value is not read as a number; None if it is one, or missing."""
     bare = values.UNIT.sub("", values.LIMIT.sub("", text))
     if text == UNREAD or (not commas and DOUBTFUL_COMMA.match(bare)):
+        return BY_COMMA
+    if np.isnan(size) and WITH_COMMA.match(bare):
         return BY_COMMA
     if np.isnan(size):
         return None if text.casefold() in values.NOT_A_NUMBER else NO_NUMBER
