@@ -172,6 +172,7 @@ def positives() -> Iterator[Case]:
         people = people_of(frame)
         stated = replace(roles, positive_untested="tested")
         yield Case(f"positives: {yes!r}, {no!r}, tested", as_csv(frame), people, stated)
+        people = people.copy()
         people.loc[late, "tested"], people.loc[late, "label"] = False, np.nan
         stated = replace(roles, positive_untested="untested")
         yield Case(f"positives: {yes!r}, {no!r}, untested", as_csv(frame), people, stated)

@@ -230,7 +230,8 @@ def test_marks_of_a_number_are_read_alike_later():
     written = text([f"$ {7 * (i % 300):,}" for i in range(2000)])
     encoding = guess_kind("x", written).encoding.learning_marks(pa.table({"x": written}))
     later = ["$ 1,500", "€2", "−3", "4 %", "<5", "pos"]
-    np.testing.assert_array_equal(encode(encoding, later).ravel(), [1500, np.nan, -3, np.nan, 5, np.nan])
+    X = encode(encoding, later).ravel()
+    np.testing.assert_array_equal(X, [1500, np.nan, -3, np.nan, 5, np.nan])
 
 
 def test_user_spellings_of_missing_hold_everywhere():

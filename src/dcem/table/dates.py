@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import cache
-from itertools import compress
+from itertools import compress, permutations
 
 import numpy as np
 import pandas as pd
@@ -225,11 +225,11 @@ def marks_apart(found: np.ndarray) -> list[float]:
     for side in (-1, 0):
         while len(days) >= FEWEST_DAYS:
             end, inner = days[side], days[-2 if side else 1]
-            year, _, day = day_words(end).partition("-")
+            year, month, day = day_words(end).rsplit("-", 2)  # a year may be before Christ
             gap, spread = abs(end - inner), abs(inner - days[0 if side else -1])
             often = counts[side] >= 0.01 * counts.sum()
             most = often and counts[side] >= 10 * np.delete(counts, side).max()
-            likely = day in ("01-01", "12-31") or not 1900 < int(year) < 2099
+            likely = f"{month}-{day}" in ("01-01", "12-31") or not 1900 < int(year) < 2099
             if not (likely and (most or gap > (spread / 4 if often else spread))):
                 break
             marks.append(float(end))
@@ -381,15 +381,25 @@ def in_another_order(
     `found [v]` is what the known order makes of them. The second are none unless the other order
     alone reads more values than the known one alone: then nobody knows which day `03/04/2021` is.
     """
-    base, lost = known.partition(" from ")[0], np.isnan(found)
+    lost = np.isnan(found)
     few = [values[i] for i in np.flatnonzero(lost)[:SAMPLE]]
-    others = {one for value in few for one in _by_shape().get(_shape(value), ())} - {base}
-    readings = [each_day(values, one) for one in sorted(others) if sorted(one) == sorted(base)]
+    others = [one for one in _other_orders(known) if few and _share_dated(few, one) > 0]
+    readings = [each_day(values, one) for one in others]
     if not readings:
         return np.zeros(len(values), bool), np.zeros(len(values), bool)
     other = min(readings, key=lambda one: int(np.isnan(one).sum()))
     turned = (lost & ~np.isnan(other)).sum() > (~lost & np.isnan(other)).sum()
     return lost & ~np.isnan(other), ~np.isnan(other) & ~lost & (other != found) & bool(turned)
+
+
+def _other_orders(known: str) -> list[str]:
+    """A format with day, month and year in each other order; none where months have names."""
+    base = "%Y-%m-%d" if known == ISO else known.partition(" from ")[0]
+    parts = re.findall("%[dmyY]", base)
+    if len(parts) != 3:
+        return []
+    frame = re.sub("%[dmyY]", "{}", base)
+    return [frame.format(*order) for order in permutations(parts) if list(order) != parts]
 
 
 def _mark(text: str, is_clock: bool) -> float:
@@ -438,6 +448,8 @@ def _dates(values: Sequence[str], known: str) -> pd.Series:
         values = [value if _PADDED.match(value) else "" for value in values]
     elif known in WEEKS:
         known, values = f"{known}-%u", [f"{value}-1" for value in values]
+    elif known == ISO:  # "-9" is no year
+        values = [value if value[:1].isdigit() else "" for value in values]
     elif known in COMPACT:
         values = [whole(value) for value in values]
     elif known in QUARTERS:

@@ -1,0 +1,101 @@
+"""The list of tests comes back beside the table, whatever people are called."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from clinic import clinic, command
+
+import dcem
+from dcem.scoring import next_tests, predict_file
+
+OPTIONS = ("--label", "flu", "--tested", "ordered", "--group", "sex")
+SMALL = ("--method", "tested-only:linear", "--members", "1", "--out", "model")
+CALLED = {
+    "phone numbers": lambda i: f"+49 30 {1000 + i}",
+    "base64": lambda i: f"{'=+-@'[i % 4]}x{i}==",
+    "an apostrophe too": lambda i: f"'+{i}" if i % 2 else f"+{i - 1 if i else 'a'}",
+    "quotes, commas, lines": lambda i: f'a,"{i}"\n{i}',
+    "thousands": lambda i: f"1.{100 + i}",
+    "decimal commas": lambda i: f"{i},5",
+    "leading zeros": lambda i: f"{i:09d}",
+    "words for missing": lambda i: "None" if i == 3 else "nan" if i == 4 else f"NA{i}",
+}
+
+
+def prepared(folder, called, delimiter=",", column="patient"):
+    """A table of people called so, and a model of it."""
+    visits = clinic().assign(patient=[called(i) for i in range(600)])
+    visits = visits.rename(columns={"patient": column})
+    visits.to_csv(folder / "visits.csv", index=False, sep=delimiter)
+    ended = command("fit", "visits.csv", *OPTIONS, "--id", column, *SMALL, cwd=folder)
+    assert ended.status == 0, ended.text
+    return visits
+
+
+@pytest.mark.parametrize("delimiter", [",", ";"])
+@pytest.mark.parametrize("case", CALLED)
+def test_the_list_is_read_back(case, delimiter, tmp_path) -> None:
+    visits = prepared(tmp_path, CALLED[case], delimiter)
+    for name in ("next.csv", "next.xlsx", "next.parquet"):
+        how = ("model", "visits.csv", "--budget", "30", "--draw-seed", "1", "--out", name)
+        ended = command("next-tests", *how, cwd=tmp_path)
+        assert ended.status == 0, ended.text
+        turned = visits[::-1]  # people are found by their name, not by their place
+        turned.to_csv(tmp_path / "visits2.csv", index=False, sep=delimiter)
+        roles = dcem.Roles(
+            label="flu",
+            tested="ordered",
+            group="sex",
+            id="patient",
+            testing_probability=str(tmp_path / name),
+        )
+        with pytest.warns(dcem.DataWarning, match="no result"):
+            problem = dcem.read_table(tmp_path / "visits2.csv", roles).problem
+        found = next_tests(dcem.load_model(tmp_path / "model"), tmp_path / "visits.csv", 30).table
+        chance = np.ones(600)
+        chance[found["row"]] = found["probability"]
+        np.testing.assert_allclose(problem.testing_probability, chance[::-1], atol=1e-8)
+
+
+@pytest.mark.parametrize("column", ["-id", "=id", "group", "probability", "row"])
+def test_columns_may_be_called_anything(column, tmp_path) -> None:
+    prepared(tmp_path, CALLED["phone numbers"], column=column)
+    how = ("model", "visits.csv", "--budget", "30", "--out", "next.csv")
+    assert command("next-tests", *how, cwd=tmp_path).status == 0
+    given = (*OPTIONS, f"--id={column}", "--testing-probability", "next.csv")
+    ended = command("check", "visits.csv", *given, cwd=tmp_path)
+    assert ended.status == 0, ended.text
+
+
+def test_scores_say_what_they_changed_and_parquet_changes_nothing(tmp_path) -> None:
+    visits = prepared(tmp_path, CALLED["phone numbers"])
+    ended = command("predict", "model", "visits.csv", "--out", "scores.csv", cwd=tmp_path)
+    assert "600 values of column 'patient'" in ended.text
+    assert "apostrophe" in ended.text
+    written = pd.read_csv(tmp_path / "scores.csv", dtype=str)["patient"]
+    assert written.str.removeprefix("'").tolist() == visits["patient"].tolist()
+    ended = command("predict", "model", "visits.csv", "--out", "scores.parquet", cwd=tmp_path)
+    assert "apostrophe" not in ended.text
+    assert pd.read_parquet(tmp_path / "scores.parquet")["patient"].equals(visits["patient"])
+
+
+def test_identifiers_keep_their_points_and_commas(tmp_path) -> None:
+    visits = prepared(tmp_path, CALLED["thousands"], ";")
+    ended = command("predict", "model", "visits.csv", "--out", "scores.parquet", cwd=tmp_path)
+    assert ended.status == 0
+    assert pd.read_parquet(tmp_path / "scores.parquet")["patient"].equals(visits["patient"])
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".dta", ".sav", ".xpt", ".xlsx"])
+def test_identifiers_are_not_cut_at_a_nul(suffix, tmp_path) -> None:
+    prepared(tmp_path, CALLED["leading zeros"])
+    model = dcem.load_model(tmp_path / "model")
+    odd = clinic().assign(patient=[f"a\0{i}" for i in range(600)])
+    odd.to_parquet(tmp_path / "odd.parquet")
+    out = tmp_path / f"scores{suffix}"
+    with pytest.raises(dcem.InputError, match="NUL"):
+        predict_file(model, tmp_path / "odd.parquet", out)
+    assert not out.exists()
+    predict_file(model, tmp_path / "odd.parquet", tmp_path / "scores.parquet")
+    kept = pd.read_parquet(tmp_path / "scores.parquet")["patient"]
+    assert kept.tolist() == odd["patient"].tolist()
