@@ -99,3 +99,12 @@ def test_identifiers_are_not_cut_at_a_nul(suffix, tmp_path) -> None:
     predict_file(model, tmp_path / "odd.parquet", tmp_path / "scores.parquet")
     kept = pd.read_parquet(tmp_path / "scores.parquet")["patient"]
     assert kept.tolist() == odd["patient"].tolist()
+
+
+@pytest.mark.parametrize("version", [114, 117, 118])
+def test_identifiers_that_a_file_of_statistics_cuts_are_told_of(version, tmp_path) -> None:
+    visits = clinic().assign(patient=[f"a\0{i}" for i in range(600)])
+    visits.to_stata(tmp_path / "t.dta", write_index=False, version=version)
+    roles = dcem.Roles(label="flu", tested="ordered", group="sex")
+    with pytest.warns(dcem.DataWarning, match="'patient' .* NUL .* 600 of 600 rows"):
+        dcem.read_table(tmp_path / "t.dta", roles)

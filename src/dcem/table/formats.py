@@ -7,6 +7,7 @@ are read batch by batch.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 
 from dcem.extras import extra_needed
@@ -358,7 +360,7 @@ def _statistics(path: Path) -> Stored:
             frame, about = read(str(path), encoding="LATIN1")
     except (pyreadstat.PyreadstatError, pyreadstat.ReadstatError) as error:
         raise InputError(f"{path}: not a readable {path.suffix} file: {error}.") from None
-    notes, arrays = [], []
+    notes, arrays = [*_cut_notes(path, about)], []
     for place, name in enumerate(frame.columns):
         cells = frame.iloc[:, place].astype(object)
         values = [None if cell is None or cell != cell else cell for cell in cells]
@@ -377,3 +379,53 @@ def _statistics(path: Path) -> Stored:
             )
         arrays.append(array_of(values))
     return _in_memory(pa.Table.from_arrays(arrays, names=list(frame.columns)), notes)
+
+
+def _cut_notes(path: Path, about: Any) -> Iterator[str]:
+    """A sentence for each column of text that goes on behind a NUL, at which pyreadstat cuts it.
+
+    What stands there is text of other programs, or was left in memory: that cannot be told. Rows
+    are all of one length, so that their cells can be found.
+    """
+    suffix, kinds = path.suffix.lower(), about.readstat_variable_types
+    if suffix not in (".dta", ".xpt") or "string" not in kinds.values():
+        return
+    content = path.read_bytes()
+    start = _first_row(suffix, content, len(about.column_names))
+    more = suffix == ".dta"  # of text, where a byte is counted that the file does not have
+    widths = [
+        about.variable_storage_width[name] - (more and kinds[name] == "string")
+        for name in about.column_names
+    ]
+    shape = about.number_rows or 0, sum(widths)
+    if start is None or start + shape[0] * shape[1] > len(content):
+        return
+    rows = np.frombuffer(content, np.uint8, shape[0] * shape[1], start).reshape(shape)
+    for name, width, end in zip(about.column_names, widths, np.cumsum(widths), strict=True):
+        cells = rows[:, end - width : end]
+        if kinds[name] == "string" and (cells == 0).any():
+            goes_on = (cells[:, 1:] != 0) & (cells[:, 1:] != ord(" "))
+            behind = np.maximum.accumulate(cells == 0, axis=1)[:, :-1]
+            if cut := int((behind & goes_on).any(axis=1).sum()):
+                yield (
+                    f"Column {name!r} of {path.name} holds NUL characters, at which its text is "
+                    f"cut in {cut:,} of {len(rows):,} rows: different values may have become one. "
+                    "Export the table as CSV or Parquet."
+                )
+
+
+def _first_row(suffix: str, content: bytes, columns: int) -> int | None:
+    """Where the rows begin in a file of Stata or of SAS transport, if that is known."""
+    if suffix == ".xpt":
+        place = re.search(rb"HEADER RECORD\*{7}OBS(V8)? +HEADER RECORD!{7}", content)
+        return None if place is None else place.start() + 80
+    if content[:11] == b"<stata_dta>":
+        place = re.search(b"<data>", content)
+        return None if place is None else place.end()
+    if content[0] not in (114, 115):
+        return None
+    place_of_notes = 109 + columns * (1 + 33 + 49 + 33 + 81) + 2 * (columns + 1)
+    order: Any = "big" if content[1] == 1 else "little"
+    while (kind := content[place_of_notes : place_of_notes + 5]) and kind != bytes(5):
+        place_of_notes += 5 + int.from_bytes(kind[1:], order)
+    return place_of_notes + 5
