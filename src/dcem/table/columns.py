@@ -47,6 +47,7 @@ IN_TEXT = {  # what nearly all values are like -> what to say of them
         "two numbers per cell, such as {!r}: in separate columns each would be a number"
     ),
 }
+ICD = re.compile(r"[A-Za-z]{1,2}\d")  # "V57": a few of these among numbers make them codes
 LETTER = re.compile(r"\d+([.,]\d+)?[^\W\d_]")  # "8m", the age of a baby among years; or a code
 HIDDEN = "would be a number"
 NO_NUMBERS = "that cannot be numbers"
@@ -168,7 +169,11 @@ def guess_kind(
     if not other and all(value.isdecimal() for value in text.values):
         digits = dates.disguise_note(np.array(text.values, float))
         other = f"{digits}: with marks between the parts they {dates.DATED}" if digits else ""
-    if why and not any(words in guess.note for words in MENDABLE):
+    are_codes = (
+        guess.encoding is not None
+        and sum(ICD.match(value) is not None for value in text.values) >= FEW_ODD
+    )
+    if why and not are_codes and not any(words in guess.note for words in MENDABLE):
         other = other or _notes(why, guess.note)
     return replace(guess, note=other) if other else guess
 
