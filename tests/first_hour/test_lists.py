@@ -13,9 +13,9 @@ SMALL = ("--method", "tested-only:linear", "--members", "1", "--out", "model")
 CALLED = {
     "phone numbers": lambda i: f"+49 30 {1000 + i}",
     "base64": lambda i: f"{'=+-@'[i % 4]}x{i}==",
-    "an apostrophe too": lambda i: f"'+{i}" if i % 2 else f"+{i - 1 if i else 'a'}",
+    "an apostrophe too": lambda i: f"'+a{i}" if i % 2 else f"+a{i + 1}",
     "quotes, commas, lines": lambda i: f'a,"{i}"\n{i}',
-    "thousands": lambda i: f"1.{100 + i}",
+    "thousands": lambda i: f"1.{100 + i}.{100 + i}",
     "decimal commas": lambda i: f"{i},5",
     "leading zeros": lambda i: f"{i:09d}",
     "words for missing": lambda i: "None" if i == 3 else "nan" if i == 4 else f"NA{i}",
@@ -59,12 +59,21 @@ def test_the_list_is_read_back(case, delimiter, tmp_path) -> None:
 
 @pytest.mark.parametrize("column", ["-id", "=id", "group", "probability", "row"])
 def test_columns_may_be_called_anything(column, tmp_path) -> None:
-    prepared(tmp_path, CALLED["phone numbers"], column=column)
+    visits = prepared(tmp_path, CALLED["phone numbers"], column=column)
     how = ("model", "visits.csv", "--budget", "30", "--out", "next.csv")
     assert command("next-tests", *how, cwd=tmp_path).status == 0
-    given = (*OPTIONS, f"--id={column}", "--testing-probability", "next.csv")
-    ended = command("check", "visits.csv", *given, cwd=tmp_path)
-    assert ended.status == 0, ended.text
+    roles = dcem.Roles(
+        label="flu",
+        tested="ordered",
+        group="sex",
+        id=column,
+        testing_probability=str(tmp_path / "next.csv"),
+    )
+    problem = dcem.read_table(visits[::-1], roles).problem
+    found = next_tests(dcem.load_model(tmp_path / "model"), tmp_path / "visits.csv", 30).table
+    chance = np.ones(600)
+    chance[found["row"]] = found["probability"]
+    np.testing.assert_allclose(problem.testing_probability, chance[::-1], atol=1e-8)
 
 
 def test_scores_say_what_they_changed_and_parquet_changes_nothing(tmp_path) -> None:
@@ -79,8 +88,9 @@ def test_scores_say_what_they_changed_and_parquet_changes_nothing(tmp_path) -> N
     assert pd.read_parquet(tmp_path / "scores.parquet")["patient"].equals(visits["patient"])
 
 
-def test_identifiers_keep_their_points_and_commas(tmp_path) -> None:
-    visits = prepared(tmp_path, CALLED["thousands"], ";")
+@pytest.mark.parametrize("case", ["thousands", "decimal commas"])
+def test_identifiers_keep_their_points_and_commas(case, tmp_path) -> None:
+    visits = prepared(tmp_path, CALLED[case], ";")
     ended = command("predict", "model", "visits.csv", "--out", "scores.parquet", cwd=tmp_path)
     assert ended.status == 0
     assert pd.read_parquet(tmp_path / "scores.parquet")["patient"].equals(visits["patient"])
