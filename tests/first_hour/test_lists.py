@@ -118,3 +118,16 @@ def test_identifiers_that_a_file_of_statistics_cuts_are_told_of(version, tmp_pat
     roles = dcem.Roles(label="flu", tested="ordered", group="sex")
     with pytest.warns(dcem.DataWarning, match="'patient' .* NUL .* 600 of 600 rows"):
         dcem.read_table(tmp_path / "t.dta", roles)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".dta"])
+@pytest.mark.parametrize("cell", [lambda i: [i], lambda i: {"a": i}, lambda i: bytes([255, i % 9])])
+def test_cells_that_a_file_cannot_hold_are_refused(cell, suffix, tmp_path) -> None:
+    prepared(tmp_path, CALLED["leading zeros"])
+    odd = clinic().assign(patient=[cell(i) for i in range(600)])
+    odd.to_parquet(tmp_path / "odd.parquet")
+    out = f"scores{suffix}"
+    ended = command("predict", "model", "odd.parquet", "--out", out, cwd=tmp_path)
+    assert ended.status == 2
+    assert "'patient'" in ended.text
+    assert not (tmp_path / out).exists()

@@ -191,6 +191,7 @@ def nothing() -> Iterator[Case]:
         "empty lists": pa.array([[]] * N, pa.list_(pa.int64())),
         "structures": pa.array([{"a": i} for i in range(N)]),
         "maps": pa.array([[("a", i)] for i in range(N)], pa.map_(pa.string(), pa.int64())),
+        "bytes": pa.array([bytes([255, i]) for i in range(N)]),
         "fixed lists": pa.array([[i, i] for i in range(N)], pa.list_(pa.int64(), 2)),
     }
     for column in ("patient", "race", "result"):

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from dcem.extras import extra_needed
 from dcem.files import require_file_place, whole_file
 from dcem.table.messages import InputError, notice
-from dcem.table.values import is_plain_text
+from dcem.table.values import is_known, is_plain_text
 from dcem.text import counted
 
 STATISTICS = {".dta": "write_dta", ".sav": "write_sav", ".xpt": "write_xport"}  # of pyreadstat
@@ -64,12 +64,17 @@ def table_writer(out: Path) -> Iterator[Write]:
 
 
 def _refuse_lost(out: Path, batch: pa.RecordBatch) -> None:
-    """Refuse text that a format cuts: two people would get one identifier."""
+    """Refuse what a format cannot hold, and text that it cuts: two people would become one."""
     suffix = out.suffix.lower()
     if suffix in (".parquet", ".arrow", ".feather"):
         return
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         kind = column.type
+        if not is_known(column):
+            raise InputError(
+                f"{out}: column {name!r} holds values of the type {kind}, which a {suffix} file "
+                "cannot hold. Write a .parquet file, or leave the column out."
+            )
         text = column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
         if not (pa.types.is_string(text.type) or pa.types.is_large_string(text.type)):
             continue
