@@ -14,6 +14,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from dcem.methods import make
 from dcem.scoring import TableModel, next_tests, predict_file
 from dcem.table import UserTable, read_table
 from dcem.table.messages import InputError
+from dcem.table.write import write_frame
 
 EVERY = 8
 PLAIN = {"learner": "linear", "n_members": 1}
@@ -45,9 +47,10 @@ def fitted(table: UserTable) -> TableModel:
     return TableModel(estimator, table.encoder, table.roles, table.source)
 
 
-def predicted(model: TableModel, path: Path, rows: int) -> bool:
-    """Whether as many scores come out as rows went in."""
-    return predict_file(model, path, path.with_name("scores.parquet")).rows == rows
+def predicted(model: TableModel, path: Path, rows: int, foreign: str = "") -> bool:
+    """Whether as many scores come out as rows went in, and a column in another unit is named."""
+    done = predict_file(model, path, path.with_name("scores.parquet"))
+    return done.rows == rows and (not foreign or any(n.startswith(foreign) for n in done.notes))
 
 
 def allocated(model: TableModel, path: Path, tested: np.ndarray) -> bool:
@@ -56,6 +59,19 @@ def allocated(model: TableModel, path: Path, tested: np.ndarray) -> bool:
     untested = np.flatnonzero(~tested)
     chances = found["probability"].to_numpy()
     return bool(np.array_equal(found["row"], untested) and (chances > 0).all())
+
+
+def returned(model: TableModel, path: Path) -> bool:
+    """Whether the list of tests is read back beside the table, each row with its probability."""
+    found = next_tests(model, path, 10)
+    given = path.with_name("list.csv")
+    write_frame(found.table, given)
+    again = read_table(path, replace(model.roles, testing_probability=str(given))).problem
+    known = again.testing_probability
+    if known is None:
+        return False
+    expected = np.minimum(found.table["probability"].to_numpy(), 1 - 1e-9)
+    return bool(np.allclose(known[found.table["row"].to_numpy()], expected))
 
 
 def loaded(file: Path) -> bool:
@@ -99,10 +115,17 @@ def main() -> None:
             table = read_table(path, case.roles)
             problem = table.problem
             if case.roles == damaged.ROLES:
-                end = ended(partial(predicted, model, path, len(problem)))
+                end = ended(partial(predicted, model, path, len(problem), case.foreign))
+                if end == "wrong":
+                    print(case.name, "scored in silence", file=sys.stderr)
                 counts["predict", "damaged", end] += 1
                 end = ended(partial(allocated, model, path, problem.tested))
                 counts["next-tests", "damaged", end] += 1
+                if case.family in ("identifiers", "names"):
+                    end = ended(partial(returned, model, path))
+                    counts["list", "damaged", end] += 1
+                    if end != "right":
+                        print(case.name, "list", end, file=sys.stderr)
             if number % every == 0:
                 for name, work in analyses(path, table).items():
                     found = ended(work)

@@ -17,8 +17,16 @@ FAMILIES = {
     "labels": "spellings of yes, no and not tested; values that mean neither",
     "weights": "weights and known probabilities",
     "types": "Parquet types, beyond 2^53, the year 9999, lists, bytes",
+    "lone": "one cell of a column of numbers that is none, or five of 160; `1,5e-16`",
+    "identifiers": "people called `=1+1`, `+49 30`, `1.234`, `a,b`, ...",
+    "units": "percent, currencies, commas and orders of a date that no model has learnt",
+    "levels": "levels called `(other)`, columns called `ward=ICU`, categories that do not occur",
+    "positives": "people who are positive without a test",
+    "nothing": "tables without columns; lists and structures for people, groups and labels",
+    "stale": "files with the size and time stamp of one that was read before",
 }
-COMMANDS = ("predict", "next-tests", "fit", "audit", "compare", "benchmark file")
+COMMANDS = ("predict", "next-tests", "list", "fit", "audit", "compare", "benchmark file")
+SHOWN = {"benchmark file": "benchmark run", "list": "--testing-probability"}
 TEXT = """\
 # Reliability
 
@@ -38,8 +46,10 @@ refusal of an undamaged table.
 
 Tables that were read correctly are passed on to the commands. `predict` and `next-tests` use a
 model of the undamaged table: as many scores must come out as rows went in, and everybody untested,
-but nobody else, must have a probability above zero. One table in {every} is also audited, compared
-and fitted. Benchmark files are damaged in one line or one byte each.
+but nobody else, must have a probability above zero. A column in another unit than the model learnt
+must be named. The list of `next-tests`, written as CSV, must come back beside the table with every
+probability, whatever the people are called (`--testing-probability`). One table in {every} is also
+audited, compared and fitted. Benchmark files are damaged in one line or one byte each.
 
 {commands}
 
@@ -101,7 +111,7 @@ def page() -> str:
     reading.loc[len(counts)] = ["all", *total]
     commands = counts[counts["what"].isin(COMMANDS)].drop(columns="family")
     commands = commands.set_index("what").loc[list(COMMANDS)].reset_index()
-    commands["what"] = "`" + commands["what"].str.replace("benchmark file", "benchmark run") + "`"
+    commands["what"] = "`" + commands["what"].replace(SHOWN) + "`"
     return TEXT.format(
         tried=total["tried"],
         date=about["date"],

@@ -13,12 +13,14 @@ import glob
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dcem.table.messages import InputError
 
+TICK = 50_000_000  # nanoseconds, longer than systems take to move the times of files on
 TRIAL = 1 << 16  # bytes written to see whether there is room
 
 
@@ -65,6 +67,19 @@ def whole_file(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             partial.unlink()
+
+
+def stamp(path: Path) -> tuple[int, ...]:
+    """Numbers that change whenever a file does, for a cache: also if its times were set back.
+
+    A file that changed a moment ago may do so again within a tick of the clock: its stamp is new
+    each time.
+    """
+    about = path.stat()
+    changed = max(about.st_ctime_ns, about.st_mtime_ns)
+    recent = abs(time.time_ns() - changed) < TICK
+    moment = time.monotonic_ns() if recent else 0
+    return about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns, moment
 
 
 def write_text(path: Path, text: str) -> None:

@@ -105,7 +105,7 @@ def test_in_short_no_word_about_a_column_is_lost(capsys) -> None:
         {
             "country": "NL",
             "site": "A",
-            "lactate": np.where(draw.random(n) < 0.02, "hemolyzed", draw.normal(size=n)),
+            "lactate": np.where(draw.random(n) < 0.005, "hemolyzed", draw.normal(size=n)),
             "ward": np.where(draw.random(n) < 0.01, "rare", draw.choice(["a", "b"], n)),
             "titre": pd.Series(draw.normal(size=n)).where(tested),
             "outcome": pd.Series(draw.integers(0, 2, n)).where(tested),

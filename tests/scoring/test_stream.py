@@ -104,7 +104,8 @@ def test_columns_unlike_those_of_training_are_named(model, tmp_path, suffix, mon
     many = predict_file(model, write(frame.astype({"age": str}), tmp_path / f"b{suffix}"),
                         tmp_path / "s.csv")  # fmt: skip
     assert many.notes == (
-        "age: 300 cells are not numbers and count as missing.",
+        "age: 300 cells are not numbers and count as missing (rows 0, 1, 2, 3, 4, ..., counted "
+        "from 0).",
         "ward: 100 % of the values were rare or never seen in training and count as none of the "
         "known levels.",
     )

@@ -35,7 +35,10 @@ class Case:
     """One damaged table.
 
     `people` has a row per row of the table: `tested`, `label` (NaN where untested), `group`. None
-    means that the table must be refused. `may_refuse`: an error is an honest answer too.
+    means that the table must be refused. `may_refuse`: an error is an honest answer too. A column
+    of `people` called `person` says whose rows belong together. `kinds` are the kinds of some
+    columns; one that is not a number needs a note. `foreign` is a column in another unit than the
+    model of the sound table knows, which scoring must name.
     """
 
     name: str
@@ -43,6 +46,8 @@ class Case:
     people: pd.DataFrame | None = field(repr=False)
     roles: Roles = ROLES
     may_refuse: bool = False
+    kinds: dict[str, str] = field(default_factory=dict)
+    foreign: str = ""
 
     @property
     def family(self) -> str:
@@ -133,6 +138,19 @@ def agrees(table: UserTable, people: pd.DataFrame) -> str:
     found = np.array(problem.group_names, dtype=object)[problem.group]
     if (found != people["group"].to_numpy(object)).any():
         return "the group"
+    if "person" in people and (problem.person != pd.factorize(people["person"])[0]).any():
+        return "whose row it is"
+    return ""
+
+
+def kinds_agree(table: UserTable, kinds: dict[str, str]) -> str:
+    """Which column was read as another kind than it should be, or nothing."""
+    for column in table.columns:
+        wanted = kinds.get(column.name, column.kind)
+        if column.kind != wanted and (wanted != "text" or column.kind == "number"):
+            return f"{column.name} is a {column.kind}"
+        if wanted == "text" and not column.note:
+            return f"{column.name} has no note"
     return ""
 
 
@@ -163,7 +181,7 @@ def judge(
         try:
             table = read_table(path, case.roles)
             wrong = "" if case.people is None else agrees(table, case.people)
-            wrong = wrong or batches_agree(path, table)
+            wrong = wrong or kinds_agree(table, case.kinds) or batches_agree(path, table)
             if not wrong and then is not None:
                 then(path, table)
         except InputError as error:

@@ -1,4 +1,4 @@
-"""Nine hundred kinds of damage to one sound table, by family; see `damaged`."""
+"""Twelve hundred kinds of damage to one sound table, by family; see `damaged`."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from damaged import (
     csv_bytes,
     people_of,
 )
+from more_damages import MORE
 
 
 def layouts() -> Iterator[Case]:
@@ -422,7 +423,7 @@ def types() -> Iterator[Case]:
     yield Case("types: a name twice", as_parquet(twice), sound)
 
 
-FAMILIES = (layouts, cuts, quotes, headers, odd_cells, names, labels, weights, types)
+FAMILIES = (layouts, cuts, quotes, headers, odd_cells, names, labels, weights, types, *MORE)
 
 
 def cases() -> list[Case]:

@@ -25,6 +25,7 @@ from dcem.methods import make
 from dcem.scoring import TableModel, next_tests, predict_file
 from dcem.table import UserTable, outcome, read_batches, read_table
 from dcem.table.messages import InputError
+from dcem.table.write import write_frame
 
 EVERY = 500  # of the damaged tables, one in so many is audited, compared and fitted
 STEP = 8  # and one in so many is read
@@ -51,6 +52,7 @@ def use(model: TableModel, path: Path, case: Case) -> None:
         try:
             done = predict_file(model, path, path.with_name("scores.csv"))
             assert rows in (None, done.rows)
+            assert not case.foreign or any(note.startswith(case.foreign) for note in done.notes)
             if case.roles != ROLES:  # the model knows other roles: who is tested is not its to say
                 return
             found = next_tests(model, path, 10)
@@ -59,6 +61,12 @@ def use(model: TableModel, path: Path, case: Case) -> None:
                 np.testing.assert_array_equal(found.table["row"], untested)
         except InputError:
             return
+        if case.family in ("identifiers", "names"):
+            write_frame(found.table, path.with_name("list.csv"))
+            given = replace(ROLES, testing_probability=str(path.with_name("list.csv")))
+            problem = read_table(path, given).problem
+            chances = np.minimum(found.table["probability"], 1 - 1e-9)
+            np.testing.assert_allclose(problem.testing_probability[found.table["row"]], chances)
 
 
 @pytest.mark.parametrize("start", some(range(STEP), [0]))

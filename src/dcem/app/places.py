@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from dcem.files import stamp
 from dcem.table import values
 from dcem.table.columns import guess_kind
 from dcem.table.formats import DATABASES, parquet_files, tables_within
@@ -108,7 +109,7 @@ def once(most: int) -> Callable[[Find], Find]:
 
     def remembering(find: Any) -> Any:
         found = lru_cache(maxsize=most)(lambda stamp, place, *more: find(place, *more))
-        return wraps(find)(lambda place, *more: found(place.stamp, place, *more))
+        return wraps(find)(lambda place, *more: found(tuple(map(stamp, place.files)), place, *more))
 
     return remembering
 

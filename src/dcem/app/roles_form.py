@@ -115,7 +115,7 @@ def clicked(form: Posted, place: Place) -> dict[str, Any]:
         typed = [line.strip() for line in form.get(name).splitlines() if line.strip()]
         if typed:
             roles[name] = [*roles.get(name, []), *typed]
-    entered = ("reference_group", "testing_probability", "prevalence", "until")
+    entered = ("reference_group", "testing_probability", "prevalence", "until", "positive_untested")
     roles |= {name: form.get(name) for name in (*entered, *Roles.named("rate")) if form.get(name)}
     roles |= {name: True for name in ("positives_only", "group_as_feature") if form.get(name)}
     if roles.get("label") and roles["label"] == form.get("values_of"):

@@ -132,9 +132,8 @@ class AllRows:
         roles = self.table.roles
         named = [roles.label, *roles.tested, *filter(None, (roles.id, roles.weight))]
         columns = [*named, *(self.table.encoder.columns if features else ())]
-        batches = read_batches(
-            self.path, list(dict.fromkeys(columns)), verbatim=named, rows=BATCH, query=self.query
-        )
+        how: dict[str, Any] = {"verbatim": named, "names": (roles.id,), "query": self.query}
+        batches = read_batches(self.path, list(dict.fromkeys(columns)), rows=BATCH, **how)
         seen = 0
         with warnings.catch_warnings():  # said of the part that was drawn already
             warnings.simplefilter("ignore", DataWarning)

@@ -31,7 +31,7 @@ from dcem.saving.folder import CARD, PAGE, ModelFileError, SavedModel, save
 from dcem.scoring.untested import UntestedRisk, untested_risks
 from dcem.table import Encoder, Roles, Source, UserTable
 from dcem.table.disclosure import THRESHOLD
-from dcem.table.encoder import STRANGE
+from dcem.table.encoder import STRANGE, Unread
 from dcem.table.messages import notice
 from dcem.text import percent
 
@@ -77,13 +77,15 @@ class Read:
         Encoded features `[n, d]`, NaN where missing.
     standard
         The same with gaps filled and scaled `[n, inputs]`.
-    unread, empty
-        How many cells of each raw column could not be read, and how many hold nothing `[columns]`.
+    unread
+        Cells of each raw column that could not be read.
+    empty
+        How many cells of each raw column hold nothing `[columns]`.
     """
 
     X: np.ndarray
     standard: np.ndarray
-    unread: np.ndarray
+    unread: Unread
     empty: np.ndarray
 
 
@@ -174,11 +176,11 @@ class TableModel:
         X, unread = self.encoder.read(raw)
         return Read(X, self.estimator.standardized(X), unread, self._empty(X, unread))
 
-    def _empty(self, X: np.ndarray, unread: np.ndarray) -> np.ndarray:
+    def _empty(self, X: np.ndarray, unread: Unread) -> np.ndarray:
         """Cells of each raw column that hold nothing, from its encoded features."""
         counts, start = [], 0
         gaps = np.isnan(X).sum(axis=0)
-        for encoding, strange in zip(self.encoder.encodings, unread.tolist(), strict=True):
+        for encoding, strange in zip(self.encoder.encodings, unread.cells.tolist(), strict=True):
             own, gap = X[:, start : start + len(encoding.features)], gaps[start]
             start += len(encoding.features)
             if encoding.kind == "category" and encoding.missing:
@@ -190,14 +192,15 @@ class TableModel:
         return np.array(counts)
 
     def strange_columns(
-        self, unread: np.ndarray, empty: np.ndarray, rows: int, *, singly: bool = False
+        self, unread: Unread, empty: np.ndarray, rows: int, *, singly: bool = False
     ) -> tuple[str, ...]:
         """A sentence for each column with many cells that are empty or could not be read.
 
-        `unread [columns]` and `empty [columns]` are such cells among `rows`. What counts is how
-        many more there are now than in training, where rare levels were `(other)` too; a category
-        that has no such place, for which training had fewer than ten people with a rare level, is
-        also told of `singly`, where it has more of them now.
+        `unread` and `empty [columns]` are such cells among `rows`. What counts is how many more
+        there are now than in training, where rare levels were `(other)` too; a category that has
+        no such place, for which training had fewer than ten people with a rare level, is also told
+        of `singly`, where it has more of them now. Numbers and dates in another unit than in
+        training are always told of.
         """
         usual = dict(
             zip(self.encoder.feature_names, self.estimator.preprocessor_.mean, strict=True)

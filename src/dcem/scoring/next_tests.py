@@ -31,7 +31,7 @@ import pyarrow as pa
 from dcem.saving.plain_data import shown_training_counts
 from dcem.scoring.allocation import allocate, draw
 from dcem.scoring.model import FROM_FOLDER, TableModel
-from dcem.scoring.stream import own_name, parallel
+from dcem.scoring.stream import parallel
 from dcem.table import (
     group_codes,
     person_names,
@@ -39,7 +39,9 @@ from dcem.table import (
     read_header,
     tested_rows,
 )
+from dcem.table.design import identifier_in_list
 from dcem.table.disclosure import SMALL, THRESHOLD, WITHHELD, Shown, few_among, hide_groups
+from dcem.table.encoder import Unread, joined
 from dcem.table.groups import in_order
 from dcem.table.messages import InputError, quoted, require_columns, require_kind
 from dcem.table.outcome import pending_results, unknown_results
@@ -61,10 +63,6 @@ CRUDE_DISPARITY = "this group is tested less"  # by methods without a model of t
 NO_REASON = "everybody keeps a chance"
 ALL_TESTED = "there are tests for everybody"
 PERSON = "\0person"  # of a row while it is looked at
-RESERVED = (
-    *("row", "group", "score", "score_spread", "risk", "risk_spread", "distance", "untested"),
-    *("shortfall", "own_rate", "average_rate", "probability", "reason", "drawn"),
-)
 RAISED = 1.5  # times what it would be if groups had no minimum: from here on that is a reason
 
 
@@ -140,8 +138,10 @@ def next_tests(
     parts, rows, pending, unknown = [], 0, 0, Counter[str]()
     needed = list(dict.fromkeys([*extra, *model.encoder.columns]))
     verbatim = () if roles.id is None else (roles.id,)
-    batches = read_batches(path, needed, verbatim=verbatim, query=query)
-    for part, strange, waiting in parallel(lambda batch: _look(model, batch), batches):
+    batches = read_batches(path, needed, verbatim=verbatim, names=verbatim, query=query)
+    unread: Unread | None = None
+    for part, strange, waiting, odd in parallel(lambda batch: _look(model, batch), batches):
+        unread = joined(unread, odd.later(rows))
         rows += len(part)
         unknown += strange
         pending += waiting
@@ -150,6 +150,8 @@ def next_tests(
             progress(rows)
     if not rows:
         raise InputError(f"{path}: the table has no rows.")
+    if unread is not None:
+        notes += model.encoder.foreign_notes(unread, rows)
     frame = pd.concat(parts, ignore_index=True)
     person = _person_codes(frame)
     in_all, withheld = _shown_untested(model, frame, person)
@@ -338,8 +340,10 @@ def _pending(roles: Roles, pending: int, rows: int) -> tuple[str, ...]:
     )
 
 
-def _look(model: TableModel, batch: pa.RecordBatch) -> tuple[pd.DataFrame, Counter[str], int]:
-    """What a batch holds that matters here, untested rows and others; unknown results; pending."""
+def _look(
+    model: TableModel, batch: pa.RecordBatch
+) -> tuple[pd.DataFrame, Counter[str], int, Unread]:
+    """Rows of a batch, untested and others; unknown results; pending ones; cells not read."""
     rows = model.read(batch)
     pending = pending_results(batch, model.roles)
     scores = model.score_read(rows)
@@ -347,7 +351,7 @@ def _look(model: TableModel, batch: pa.RecordBatch) -> tuple[pd.DataFrame, Count
     known = model.roles.id
     if known is not None and known in batch.schema.names:
         who = batch.column(known).to_pandas(integer_object_nulls=True)  # floats lose digits
-        out[own_name(known, RESERVED)] = who.to_numpy()
+        out[str(identifier_in_list(known))] = who.to_numpy()
         out[PERSON] = person_names(batch, model.roles)
     groups = group_codes(batch, model.roles)
     if groups is not None:
@@ -360,7 +364,8 @@ def _look(model: TableModel, batch: pa.RecordBatch) -> tuple[pd.DataFrame, Count
         "distance": scores.distance,
         "untested": ~(tested_rows(batch, model.roles) | pending),
     }
-    return pd.DataFrame(out), unknown_results(batch, model.roles), int(pending.sum())
+    unknown = unknown_results(batch, model.roles)
+    return pd.DataFrame(out), unknown, int(pending.sum()), rows.unread
 
 
 def shortfall(rows: pd.DataFrame) -> np.ndarray:

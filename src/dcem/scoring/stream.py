@@ -18,15 +18,17 @@ import numpy as np
 import pyarrow as pa
 from joblib import cpu_count
 
+from dcem.files import stamp
 from dcem.parallel import one_thread
 from dcem.saving.folder import DESCRIPTION
 from dcem.saving.plain_data import shown_training_counts
 from dcem.scoring.bounds import BOUNDS_COLUMNS, bound_columns, require_bounds
 from dcem.scoring.decisions import DECISION, FLAGGED, Decider, Decisions, Rule
-from dcem.scoring.model import FROM_FOLDER, TableModel
+from dcem.scoring.model import FROM_FOLDER, Read, TableModel
 from dcem.table import group_codes, person_names, read_batches, read_header
+from dcem.table.encoder import Unread, joined
 from dcem.table.frames import as_frame
-from dcem.table.messages import InputError, require_columns, require_kind
+from dcem.table.messages import InputError, notice, require_columns, require_kind
 from dcem.table.remote import located
 from dcem.table.roles import as_list
 from dcem.table.write import require_output, table_writer
@@ -140,7 +142,8 @@ class Tally:
     unlike_tested: int = 0
     unscored: int = 0
     first: int = 0  # row of the table without a score
-    cells: Any = 0  # unread and empty cells [2, columns]
+    unread: Unread | None = None  # cells
+    empty: Any = 0  # cells [columns]
     decisions: Decisions | None = None  # of a whole table
 
     def __add__(self, later: Tally) -> Tally:
@@ -149,12 +152,14 @@ class Tally:
             self.unlike_tested + later.unlike_tested,
             self.unscored + later.unscored,
             self.first if self.unscored else later.first,
-            self.cells + later.cells,
+            joined(self.unread, later.unread),
+            self.empty + later.empty,
         )
 
     def result(self, model: TableModel) -> Predicted:
         """The same in words."""
-        notes = model.strange_columns(self.cells[0], self.cells[1], self.rows, singly=True)
+        unread = self.unread or Unread.none(len(model.encoder.columns))
+        notes = model.strange_columns(unread, self.empty, self.rows, singly=True)
         if self.unscored:
             notes += (
                 f"{self.unscored:,} rows (the first is row {self.first:,}, counted from 0) have no "
@@ -183,14 +188,16 @@ def score_part(
     groups = model.roles.group if asked and set(model.roles.group) <= header else ()
     people = [model.roles.id] if groups and model.roles.id in header else []
     needed = list(dict.fromkeys([*called, *groups, *people, *model.encoder.columns]))
-    batches = read_batches(path, needed, verbatim=(*called, *people), query=query)
+    batches = read_batches(
+        path, needed, verbatim=(*called, *people), names=(model.roles.id,), query=query
+    )
     tally = Tally()
     with table_writer(out) as write:
         sizes = shown_training_counts(model.estimator)["rows"]
         unsaid = frozenset(map(str, sizes.index[sizes.isna()]))
         decide = Decider(rule, model.score_name, write, unsaid) if rule else None
         whose = bool(groups), bool(people)
-        for scored, strange, *groups_and_people in _scores(
+        for scored, read, *groups_and_people in _scores(
             model, batches, called, *whose, start=start, threads=threads, bounds=bounds
         ):
             if decide:
@@ -204,7 +211,8 @@ def score_part(
                 int(len(like) - like.sum()),
                 int(absent.sum()),
                 start + tally.rows + int(absent.argmax()) if len(absent) else 0,
-                strange,
+                read.unread.later(start + tally.rows),
+                read.empty,
             )
             if progress is not None:
                 progress(tally.rows)
@@ -250,18 +258,23 @@ def score_batches(
         require_bounds(model, bounds)
     called = _as_they_are(keep, added(model, bounds))
     rows = (_record_batch(batch) for batch in batches)
-    for scored, *_ in _scores(model, rows, called, threads=threads, bounds=bounds):
+    told: set[str] = set()
+    for scored, read, *_ in _scores(model, rows, called, threads=threads, bounds=bounds):
+        for note in model.encoder.foreign_notes(read.unread, scored.num_rows):
+            if (column := note.partition(":")[0]) not in told:  # once, not for every batch
+                told.add(column)
+                notice(note)
         yield scored
 
 
 def loaded(folder: Path) -> TableModel:
     """The model in a folder, read once per process, and again when it was replaced."""
     file = folder / DESCRIPTION
-    return _loaded(folder, file.stat().st_mtime_ns if file.is_file() else None)
+    return _loaded(folder, stamp(file) if file.is_file() else ())
 
 
 @lru_cache(maxsize=4)
-def _loaded(folder: Path, written: int | None) -> TableModel:
+def _loaded(folder: Path, about: tuple[int, ...]) -> TableModel:
     return TableModel.load(folder)
 
 
@@ -290,10 +303,10 @@ def _scores(
     start: int = 0,
     threads: int | None = None,
     bounds: float | None = None,
-) -> Iterator[tuple[pa.RecordBatch, np.ndarray, Any, Any]]:
-    """Scored batches in order, their unread and empty cells `[2, columns]`, groups and people."""
+) -> Iterator[tuple[pa.RecordBatch, Read, Any, Any]]:
+    """Scored batches in order, how they were read, groups and people."""
 
-    def scored(item: tuple[int, pa.RecordBatch]) -> tuple[pa.RecordBatch, np.ndarray, Any, Any]:
+    def scored(item: tuple[int, pa.RecordBatch]) -> tuple[pa.RecordBatch, Read, Any, Any]:
         first, batch = item
         rows = model.read(batch)
         scores = model.score_read(rows)
@@ -310,8 +323,7 @@ def _scores(
             columns |= bound_columns(model, batch, rows, scores, bounds)
         groups = group_codes(batch, model.roles) if grouped else None
         people = person_names(batch, model.roles) if named else None
-        strange = np.stack([rows.unread, rows.empty])
-        return pa.RecordBatch.from_pydict(columns), strange, groups, people
+        return pa.RecordBatch.from_pydict(columns), rows, groups, people
 
     return parallel(scored, with_start(batches, start), threads)
 

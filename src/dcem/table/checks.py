@@ -247,6 +247,7 @@ def check_id(values: Any, name: str, *, labels: pd.Index | None = None) -> np.nd
         )
     if pd.api.types.is_integer_dtype(series.dtype):
         return series.to_numpy()
+    cells.refuse_twins(series, name)
     text = cells.code_names(cells.coded_names(series, name), name)
     return np.array(text.values, dtype=object)[text.codes]
 
@@ -291,11 +292,13 @@ def resolve_tested(
     tested_name: str = "tested",
     labels: pd.Index | None = None,
     waiting: bool = False,
+    positive_untested: str | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Labels [n] with NaN where nobody looked, and who was tested [n].
 
     Without `tested`, a missing label means that nobody looked. With it, an untested row may hold
-    NaN or an imputed 0, both of which become NaN; a 1 there contradicts itself. A tested row needs
+    NaN or an imputed 0, both of which become NaN; a 1 there contradicts itself, unless
+    `positive_untested` decides how such rows count ("tested" or "untested"). A tested row needs
     its result; if it may be `waiting` for it, it counts as untested until then.
     """
     y = check_binary(y, label_name, labels=labels, missing="missing where nobody tested")
@@ -310,13 +313,22 @@ def resolve_tested(
         return y, looked
     looked = check_binary(tested, tested_name, labels=labels).astype(bool)
     positive = ~looked & (y == 1)
-    if positive.any():
+    if positive.any() and positive_untested is None:
         raise InputError(
             f"Label {label_name!r} is 1 although {tested_name!r} is 0 in "
             f"{rows_text(positive, labels)}. An untested row cannot have a positive result; "
-            f"allowed are 0 and missing. Correct {tested_name!r} if these rows were tested. If "
-            "these are true outcomes from another source, keep them in a separate column."
+            f"allowed are 0 and missing. If these rows were tested, set `positive_untested` to "
+            "tested. If their result comes from another source, such as a later diagnosis, set it "
+            "to untested: the result is then left out. Or correct the table."
         )
+    if positive.any():
+        drop = "" if positive_untested == "tested" else ", without their result"
+        notice(
+            f"Label {label_name!r} is 1 although {tested_name!r} is 0 in "
+            f"{rows_text(positive, labels)}. These rows count as {positive_untested}{drop} "
+            "(`positive_untested`)."
+        )
+        looked = looked | positive if positive_untested == "tested" else looked
     absent = looked & np.isnan(y)
     if absent.any():
         lacking = f"Label {label_name!r} is missing although {tested_name!r} is 1 in "

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dcem.table import dates, values
+from dcem.table import dates, units, values
 from dcem.table.candidates import MEASURE, normalised
 from dcem.table.disclosure import THRESHOLD, people_of
 from dcem.table.encoder import Encoding
@@ -47,11 +47,15 @@ IN_TEXT = {  # what nearly all values are like -> what to say of them
         "two numbers per cell, such as {!r}: in separate columns each would be a number"
     ),
 }
-CURRENCIES = frozenset("$€£¥")
+ICD = re.compile(r"[A-Za-z]{1,2}\d")  # "V57": a few of these among numbers make them codes
 LETTER = re.compile(r"\d+([.,]\d+)?[^\W\d_]")  # "8m", the age of a baby among years; or a code
 HIDDEN = "would be a number"
-MENDABLE = (HIDDEN, dates.DATED)  # what notes say of a column that is one but for its spelling
-FEW_WORDS = 0.05  # of the values of a column of numbers may be words, which count as missing
+NO_NUMBERS = "that cannot be numbers"
+# What notes say of a column that is a number or a date but for its spelling.
+MENDABLE = (HIDDEN, dates.DATED, NO_NUMBERS)
+FEW_UNREAD = 0.01  # of the values of a column of numbers may be none, which count as missing
+FEWEST_NUMBERS = 20  # of which one may be none
+MOSTLY = 0.8  # numbers among the values from here on: a reader expects them to be used as such
 FEW_ODD = 3  # words that may keep a column from being one of numbers
 MOST_CODES = 50  # distinct integers that a column named like a code may have to be one
 EXACT = 2**53  # larger integers are not all different as floats
@@ -146,12 +150,12 @@ def guess_kind(
     if _is_prose(text.values):
         return _guess_category(name, text, keep, person)
     counts = text.counts()
-    found = _number_in_text(text, counts)
+    found, why = _number_in_text(name, text, counts)
     if found is not None and _are_long(text):
         return _guess_long(name, text, keep, person)
     if found is not None:
-        numbers = text.take(found[0], np.nan)
-        return _guess_number(name, numbers, keep, lambda: text, person, found[1])
+        numbers = text.take(found, np.nan)
+        return _guess_number(name, numbers, keep, lambda: text, person, why)
     said = values.yes_or_no(text.values)
     if said is not None and len(set(said)) == 2:
         n, absent = len(text.codes), len(text.codes) - int(counts.sum())
@@ -165,6 +169,12 @@ def guess_kind(
     if not other and all(value.isdecimal() for value in text.values):
         digits = dates.disguise_note(np.array(text.values, float))
         other = f"{digits}: with marks between the parts they {dates.DATED}" if digits else ""
+    are_codes = (
+        guess.encoding is not None
+        and sum(ICD.match(value) is not None for value in text.values) >= FEW_ODD
+    )
+    if why and not are_codes and not any(words in guess.note for words in MENDABLE):
+        other = other or _notes(why, guess.note)
     return replace(guess, note=other) if other else guess
 
 
@@ -203,35 +213,48 @@ def _is_prose(found: Sequence[str]) -> bool:
     return dates.date_format(few) is None and not any(note(few) for note in notes)
 
 
-def _number_in_text(text: values.Coded, counts: np.ndarray) -> tuple[np.ndarray, str] | None:
-    """Numbers of the distinct values, if this is a column of numbers, and a note about the rest.
+def _number_in_text(
+    name: str, text: values.Coded, counts: np.ndarray
+) -> tuple[np.ndarray | None, str]:
+    """Numbers of the distinct values, if this is a column of numbers, and what to say of it.
 
-    A few words among numbers ("hemolyzed") are missing values; words with digits ("V57") mean that
-    all of them are codes.
+    One cell that is none, or a hundredth of them, is a missing value; with more, the column is
+    text. So are numbers with another sign than the others (`45 %` among `0.45`). In a column that
+    is named like a code, a single value with a leading zero, or such as "V57", makes it text.
     """
-    if any(values.CODE.match(value) for value in text.values):
-        return None
-    numbers = values.limits_parsed(text.values)
-    bad = [*compress(text.values, np.isnan(numbers))]
-    words = {v for v in bad if v.casefold() not in values.NOT_A_NUMBER}
-    if len(bad) == len(text.values) or any(c.isdigit() for word in words for c in word):
-        return None
-    shares = {value.endswith("%") for value in compress(text.values, np.abs(numbers) > 0)}
-    if len(shares) > 1 or len(CURRENCIES.intersection("".join(text.values))) > 1:
-        return None  # is 0.45 the same as 45 %? Nobody knows
-    in_words = [v in words for v in text.values]
+    found = values.limits_parsed(text.values)
+    absent = np.array([v.casefold() in values.NOT_A_NUMBER for v in text.values], bool)
+    usual = units.usual_sign(text.values, counts * ~np.isnan(found))
+    foreign = ~np.isnan(found) & units.are_foreign(text.values, found, usual)
+    padded = np.array([values.CODE.match(v) is not None for v in text.values], bool)
+    lost = (np.isnan(found) | foreign) & ~absent
+    odd, said = int(counts[lost | padded].sum()), int(counts[~absent].sum())
+    digits = any(any(c.isdigit() for c in value) for value in compress(text.values, lost))
+    is_number = ~(np.isnan(found) | foreign | padded)
+    if not is_number.any() or (CODE_NAME.search(name) and (digits or padded.any())):
+        return None, ""
+    if odd > FEW_UNREAD * said and not (odd == 1 and said >= FEWEST_NUMBERS):
+        if counts[is_number].sum() < MOSTLY * said:
+            return None, ""
+        shown = quoted([*compress(text.values, lost | padded)], FEW_ODD)
+        return None, f"text because of {counted(odd, 'cell')} {NO_NUMBERS} ({shown})"
     in_limits = [values.LIMIT.search(v) is not None for v in text.values]
-    said = counts[[v.casefold() not in values.NOT_A_NUMBER for v in text.values]].sum()
-    if counts[in_words].sum() > FEW_WORDS * said or counts[in_limits].sum() > 0.5 * said:
-        return None
-    limit, grouped = "", ""
+    if counts[in_limits].sum() > 0.5 * said:
+        return None, ""
+    limit, grouped, bare = "", "", ""
     if any(in_limits):
         limit = f"{text.values[in_limits.index(True)]!r} is read as its limit"
+    if padded.any():
+        first = text.values[int(padded.argmax())]
+        bare = f"{first!r} is read as {values.spell(found[padded][0])}"
     marks = (values.THOUSANDS.match, values.SPACED.match, values.UNIT.search)
-    if first := next((v for v in text.values if any(mark(v) for mark in marks)), None):
+    read = compress(text.values, ~lost)
+    if first := next((v for v in read if any(mark(v) for mark in marks)), ""):
         shown = re.sub(r"\s", " ", first)  # as \u202f, a narrow space would be told by its code
         grouped = f"{shown!r} is read as {values.spell(values.limits_parsed([first])[0])}"
-    return numbers, _notes(_lost(bad), limit, grouped)
+    found[lost] = np.nan
+    bad = [*compress(text.values, lost), *compress(text.values, np.isnan(found) & ~lost)]
+    return found, _notes(_lost(bad), limit, grouped, bare)
 
 
 def _notes(*notes: str) -> str:
@@ -381,7 +404,7 @@ def _guess_dates(name: str, text: values.Coded, known: str) -> Guess:
     """Dates that are written in a format."""
     lost = _lost(dates.unread_values(text.values, known))
     note = _notes(dates.reading_note(text.values, known), lost)
-    days = dates.days_of(text, known)[0]
+    days = text.take(dates.each_day(text.values, known), np.nan)
     return _guess_date(name, days, known, note, lambda row: text.values[text.codes[row]])
 
 
@@ -452,7 +475,7 @@ def _numbers_in_text(found: Sequence[str]) -> str:
     """
     first = found[: 10 * SAMPLE] if len(found) > MOST_LEVELS else ()
     if first and np.isfinite(values.limits_parsed(first)).mean() >= 0.9:
-        if len(signs := CURRENCIES.intersection("".join(first))) > 1:
+        if len(signs := units.CURRENCIES.intersection("".join(first))) > 1:
             several = ", ".join(sorted(signs))
             return f"text because of several currencies ({several}): in one of them it {HIDDEN}"
         shares = [value for value in first if value.endswith("%")]
@@ -487,7 +510,7 @@ def word_among_numbers(text: values.Coded) -> str | None:
     word, counts = text.values[int(found.argmax())], text.counts()
     if word.casefold() in values.NOT_A_NUMBER:  # which is missing here without being listed
         return None
-    often = counts[found][0] > FEW_WORDS * counts.sum()
+    often = counts[found][0] > FEW_UNREAD * counts.sum()
     return word if often and not any(letter.isdigit() for letter in word) else None
 
 

@@ -26,7 +26,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dcem.table.formats import Stored, unique_names
+from dcem.files import stamp
+from dcem.table.formats import Names, Stored, unique_names
 from dcem.table.marks import Marks, find_marks, with_points
 from dcem.table.messages import InputError
 from dcem.text import counted
@@ -59,12 +60,11 @@ class Layout:
 
 def _layout(path: Path) -> Layout:
     """How a file is laid out; it is looked at once for as long as it does not change."""
-    about = path.stat()
-    return _layout_of(path, about.st_mtime_ns, about.st_size)
+    return _layout_of(path, stamp(path))
 
 
 @lru_cache(maxsize=16)
-def _layout_of(path: Path, changed: int, size: int) -> Layout:
+def _layout_of(path: Path, about: tuple[int, ...]) -> Layout:
     encoding, has_long_cells = _scan(path)
     notes = []
     if encoding != "utf8" and not encoding.startswith("utf-16"):
@@ -219,18 +219,20 @@ def stored_csv(path: Path) -> Stored:
     """What is in a CSV file."""
     layout = _layout(path)
 
-    def batches(columns: list[str] | None, *_: object) -> Iterator[pa.RecordBatch]:
+    def batches(
+        columns: list[str] | None, _rows_each: int, _verbatim: Names, names: Names
+    ) -> Iterator[pa.RecordBatch]:
         wanted = unique_names(layout.header) if columns is None else columns
-        return _rows(path, layout, wanted) if layout.has_rows else iter(())
+        return _rows(path, layout, wanted, names) if layout.has_rows else iter(())
 
     return Stored(list(layout.header), batches, layout.notes)
 
 
-def _rows(path: Path, layout: Layout, columns: list[str]) -> Iterator[pa.RecordBatch]:
+def _rows(path: Path, layout: Layout, columns: list[str], names: Names) -> Iterator[pa.RecordBatch]:
     # A quote that is never closed can swallow rows in any column, also in one nobody asked for.
     wanted = list(layout.fields) if layout.has_long_cells else [*columns, *layout.must_be_empty]
     try:
-        marks = _marks(path)
+        marks = {name: own for name, own in _marks(path).items() if name not in names}
         for batch in _text(path, layout, wanted):
             _refuse_swallowed(batch, layout)
             yield _with_decimal_points(batch.select(columns), marks)
@@ -268,12 +270,11 @@ def _text(
 
 def _marks(path: Path) -> dict[str, Marks]:
     """What points and commas mean in each column, looked at once for as long as a file stays."""
-    about = path.stat()
-    return _marks_of(path, about.st_mtime_ns, about.st_size)
+    return _marks_of(path, stamp(path))
 
 
 @lru_cache(maxsize=16)
-def _marks_of(path: Path, changed: int, size: int) -> dict[str, Marks]:
+def _marks_of(path: Path, about: tuple[int, ...]) -> dict[str, Marks]:
     layout = _layout(path)
     if layout.delimiter == ",":  # then a comma in a number is in quotes, and parts thousands
         return {}

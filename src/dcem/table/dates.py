@@ -13,13 +13,13 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import cache
-from itertools import compress
+from itertools import compress, permutations
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dcem.table.values import NOT_A_NUMBER, NULLS, Coded, coded, is_date, unread, whole
+from dcem.table.values import NOT_A_NUMBER, NULLS, coded, is_date, whole
 
 # Where two of one shape fit equally well, the earlier is taken.
 DATES = (
@@ -225,11 +225,11 @@ def marks_apart(found: np.ndarray) -> list[float]:
     for side in (-1, 0):
         while len(days) >= FEWEST_DAYS:
             end, inner = days[side], days[-2 if side else 1]
-            year, _, day = day_words(end).partition("-")
+            year, month, day = day_words(end).rsplit("-", 2)  # a year may be before Christ
             gap, spread = abs(end - inner), abs(inner - days[0 if side else -1])
             often = counts[side] >= 0.01 * counts.sum()
             most = often and counts[side] >= 10 * np.delete(counts, side).max()
-            likely = day in ("01-01", "12-31") or not 1900 < int(year) < 2099
+            likely = f"{month}-{day}" in ("01-01", "12-31") or not 1900 < int(year) < 2099
             if not (likely and (most or gap > (spread / 4 if often else spread))):
                 break
             marks.append(float(end))
@@ -362,21 +362,44 @@ def end_of(written: str, like: str | None = None) -> float:
 
 def days(column: pa.ChunkedArray, known: str | None, missing: Collection[str] = ()) -> np.ndarray:
     """A column of dates as days since 1 January 1970 [n], one of times of day as hours."""
-    return days_and_unread(column, known, missing)[0]
-
-
-def days_and_unread(
-    column: pa.ChunkedArray, known: str | None, missing: Collection[str] = ()
-) -> tuple[np.ndarray, int]:
-    """`days`, and how many cells hold something that is not such a date."""
     if is_date(column):
         is_clock = pa.types.is_time(column.type)
         kind = pa.time64("us") if is_clock else pa.timestamp("us")
         stamps = column.cast(kind, safe=False).cast(pa.int64()).cast(pa.float64(), safe=False)
         found = stamps.to_numpy() / (1e6 * SECONDS_PER_DAY) * (24 if is_clock else 1)
         marks = [_mark(text, is_clock) for text in missing]
-        return np.where(np.isin(found.round(6), np.round(marks, 6)), np.nan, found), 0
-    return days_of(coded(column, missing), known or ISO)
+        return np.where(np.isin(found.round(6), np.round(marks, 6)), np.nan, found)
+    text = coded(column, missing)
+    return text.take(each_day(text.values, known or ISO), np.nan)
+
+
+def in_another_order(
+    values: Sequence[str], known: str, found: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which values only another order of day, month and year reads, and which either would read.
+
+    `found [v]` is what the known order makes of them. The second are none unless the other order
+    alone reads more values than the known one alone: then nobody knows which day `03/04/2021` is.
+    """
+    lost = np.isnan(found)
+    few = [values[i] for i in np.flatnonzero(lost)[:SAMPLE]]
+    others = [one for one in _other_orders(known) if few and _share_dated(few, one) > 0]
+    readings = [each_day(values, one) for one in others]
+    if not readings:
+        return np.zeros(len(values), bool), np.zeros(len(values), bool)
+    other = min(readings, key=lambda one: int(np.isnan(one).sum()))
+    turned = (lost & ~np.isnan(other)).sum() > (~lost & np.isnan(other)).sum()
+    return lost & ~np.isnan(other), ~np.isnan(other) & ~lost & (other != found) & bool(turned)
+
+
+def _other_orders(known: str) -> list[str]:
+    """A format with day, month and year in each other order; none where months have names."""
+    base = "%Y-%m-%d" if known == ISO else known.partition(" from ")[0]
+    parts = re.findall("%[dmyY]", base)
+    if len(parts) != 3:
+        return []
+    frame = re.sub("%[dmyY]", "{}", base)
+    return [frame.format(*order) for order in permutations(parts) if list(order) != parts]
 
 
 def _mark(text: str, is_clock: bool) -> float:
@@ -386,7 +409,7 @@ def _mark(text: str, is_clock: bool) -> float:
 
 
 def _day(text: str, known: str) -> float:
-    return float(days_of(Coded(np.zeros(1, np.int64), (text,)), known)[0][0])
+    return float(each_day([text], known)[0])
 
 
 def day_words(day: float) -> str:
@@ -399,13 +422,12 @@ def month_words(day: float) -> str:
     return day_words(day).rpartition("-")[0]
 
 
-def days_of(text: Coded, known: str) -> tuple[np.ndarray, int]:
-    """`days_and_unread` of a column that is coded."""
-    stamps = _dates(text.values, known).dt.as_unit("us")  # nanoseconds end in the year 2262
+def each_day(values: Sequence[str], known: str) -> np.ndarray:
+    """Each value in days since 1 January 1970, or as an hour of the day; NaN if it is neither."""
+    stamps = _dates(values, known).dt.as_unit("us")  # nanoseconds end in the year 2262
     found = stamps.astype("int64").to_numpy() / (1e6 * SECONDS_PER_DAY)
     found = np.where(stamps.isna(), np.nan, found)
-    found = 24 * found if is_time(known) else found
-    return text.take(found, np.nan), unread(text, found)
+    return 24 * found if is_time(known) else found
 
 
 def _dates(values: Sequence[str], known: str) -> pd.Series:
@@ -426,6 +448,8 @@ def _dates(values: Sequence[str], known: str) -> pd.Series:
         values = [value if _PADDED.match(value) else "" for value in values]
     elif known in WEEKS:
         known, values = f"{known}-%u", [f"{value}-1" for value in values]
+    elif known == ISO:  # "-9" is no year
+        values = [value if value[:1].isdigit() else "" for value in values]
     elif known in COMPACT:
         values = [whole(value) for value in values]
     elif known in QUARTERS:

@@ -9,6 +9,7 @@ tested estimate totals over everybody in the table, old tests included (Horvitz 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +18,16 @@ import pyarrow as pa
 
 from dcem.table import outcome, values
 from dcem.table import read as reading
+from dcem.table.csv_files import is_csv
 from dcem.table.messages import InputError, notice, require_columns, rows_text
 from dcem.table.roles import Roles
+from dcem.table.write import unguarded
 
 PROBABILITY, DRAWN, ROW = "probability", "drawn", "row"  # columns of the list
+COLUMNS = (  # of the list, beside the identifier: one that is called so becomes `id`
+    *(ROW, "group", "score", "score_spread", "risk", "risk_spread", "distance", "untested"),
+    *("shortfall", "own_rate", "average_rate", PROBABILITY, "reason", DRAWN),
+)
 CERTAIN = 1 - 1e-9  # of a row that was drawn for certain, which tells it from an earlier test
 
 
@@ -37,7 +44,7 @@ def probabilities(
 
     Asked are the rows `[n]` of the table, who were `tested [n]` or not; the list is about all.
     """
-    listed = reading.read_whole(path)
+    listed = _listed(path, table, roles)
     require_columns(listed.column_names, (ROW, PROBABILITY), f"{path}: the list")
     place = _places(table, listed, roles, path)
     found = np.ones(table.num_rows)
@@ -63,10 +70,32 @@ def still_waiting(path: Path, table: pa.Table, roles: Roles) -> np.ndarray:
     says = [value in given and values.word(value) in outcome.PENDING for value in text.values]
     waits = text.take(np.array(says, dtype=bool), False)
     if waits.any():
-        waits[_places(table, reading.read_whole(path), roles, path)] = False
+        waits[_places(table, _listed(path, table, roles), roles, path)] = False
     if rows := int(waits.sum()):
         notice(f"{rows:,} rows still wait for the result of an earlier test and are left out.")
     return waits
+
+
+def identifier_in_list(name: str | None) -> str | None:
+    """What the column of identifiers is called in the list."""
+    return "id" if name in COLUMNS else name
+
+
+def _listed(path: Path, table: pa.Table, roles: Roles) -> pa.Table:
+    """The list as it was before it was made safe to open in a spreadsheet.
+
+    Which it was, the identifiers of the table tell: a list of another make may have an apostrophe
+    where the table has one, and a CSV of ours may have become a workbook.
+    """
+    name = identifier_in_list(roles.id)
+    written = reading.read_whole(path, names=(name, f"'{name}"))
+    ways = [unguarded(written), written] if is_csv(path) else [written, unguarded(written)]
+    if roles.id in table.column_names:
+        people, own = {*outcome.person_names(table, roles)}, replace(roles, id=name)
+        for way in ways:
+            if name in way.column_names and people.issuperset(outcome.person_names(way, own)):
+                return way
+    return ways[0]
 
 
 def _places(table: pa.Table, listed: pa.Table, roles: Roles, given: Path) -> np.ndarray:
@@ -76,9 +105,11 @@ def _places(table: pa.Table, listed: pa.Table, roles: Roles, given: Path) -> np.
     their position in the file.
     """
     position = values.numbers(listed.column(ROW))
-    known = roles.id in table.column_names and roles.id in listed.column_names
+    name = identifier_in_list(roles.id)
+    known = roles.id in table.column_names and name in listed.column_names
     if known:
-        people, asked = outcome.person_names(table, roles), outcome.person_names(listed, roles)
+        own = replace(roles, id=name)
+        people, asked = outcome.person_names(table, roles), outcome.person_names(listed, own)
         if len(set(people)) == len(people):
             where = {person: row for row, person in enumerate(people)}
             unknown = [person for person in asked if person not in where]
@@ -87,7 +118,7 @@ def _places(table: pa.Table, listed: pa.Table, roles: Roles, given: Path) -> np.
                     f"{given} lists {len(unknown):,} people who are not in the table. Use the "
                     "table that the list was made for, with all its rows."
                 )
-            if not pd.Index(asked.astype(str)).is_unique:
+            if not pd.Index(asked).is_unique:
                 raise InputError(f"{given} lists a person twice who has one row in the table.")
             return np.array([where[person] for person in asked], np.int64)
     in_table = np.isin(position, np.arange(table.num_rows)).all()

@@ -20,9 +20,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from dcem.table import dates, values
+from dcem.table import dates, units, values
 from dcem.table.marks import Marks, as_learnt, marks_on, marks_to_learn
+from dcem.table.messages import listed_rows
 from dcem.table.read import as_arrow
 from dcem.table.roles import missing_in
 from dcem.text import counted, percent
@@ -30,7 +32,10 @@ from dcem.text import counted, percent
 OTHER, MISSING = "(other)", "(missing)"
 STRANGE = 0.05  # share of a column's cells that may be unheard of before it is worth a word
 NEITHER = {"number": "not numbers", "boolean": "neither yes nor no"}  # of cells not read
+FIRST = 5  # rows that are named
 BLOCK = 65_536  # rows encoded at a time: their features stay in the cache
+
+Strange = tuple[int, units.Why]  # cells that could not be read, and in which rows by the reason
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,8 @@ class Encoding:
     date_format: str | None = None  # of a date or a time that is stored as text, or as a number
     decimal: str | None = None  # a comma, if numbers in text had it; a point is not mentioned
     thousands: str | None = None  # what parted them there: a point or a comma
+    sign: str | None = None  # beside these numbers: "%" or a currency
+    called: str | None = None  # its features, where those of another column have its name
 
     @property
     def is_single(self) -> bool:
@@ -56,17 +63,28 @@ class Encoding:
     def features(self) -> tuple[str, ...]:
         """Names of the features, in the order of their columns."""
         if self.kind != "category":
-            return (self.name,)
-        marks = [*self.levels, *[OTHER] * self.other, *[MISSING] * self.missing]
-        return tuple(f"{self.name}={mark}" for mark in (marks[1:] if self.is_single else marks))
+            return (self.called or self.name,)
+        own = [f"{level!r}" if level in (OTHER, MISSING) else level for level in self.levels]
+        marks = [*own, *[OTHER] * self.other, *[MISSING] * self.missing]
+        name = self.called or self.name
+        return tuple(f"{name}={mark}" for mark in (marks[1:] if self.is_single else marks))
 
-    def learning_marks(self, table: pa.Table) -> Encoding:
-        """This encoding, with what commas and points mean in its column of numbers in text."""
+    def learning_marks(self, table: pa.Table, missing: Sequence[str] = ()) -> Encoding:
+        """This encoding, with the commas, points and signs of its column of numbers in text."""
         column = table.column(self.name)
         if self.kind != "number" or not values.is_text(column):
             return self
         found = marks_to_learn(column, marks_on(table.schema.field(self.name)))
-        return replace(self, decimal=found.decimal or None, thousands=found.thousands or None)
+        sign = ""
+        if pc.any(pc.match_substring_regex(column.cast(pa.string()), units.ANY_SIGN)).as_py():
+            text = values.coded(column, missing)
+            sign = units.usual_sign(text.values, text.counts())
+        return replace(
+            self,
+            decimal=found.decimal or None,
+            thousands=found.thousands or None,
+            sign=sign or None,
+        )
 
     def column_of(self, table: pa.Table) -> pa.ChunkedArray:
         """Its raw column, with commas and points as they were in training."""
@@ -76,23 +94,46 @@ class Encoding:
         learnt = Marks(self.decimal or "", self.thousands or "")
         return as_learnt(column, marks_on(table.schema.field(self.name)), learnt)
 
-    def encode(self, column: pa.ChunkedArray, missing: Sequence[str], out: np.ndarray) -> int:
+    def encode(self, column: pa.ChunkedArray, missing: Sequence[str], out: np.ndarray) -> Strange:
         """Write the features of a raw column into `out [n, features]`.
 
         Returns how many cells hold something that cannot be determined: no number in a column of
-        numbers, no date among dates, no level of its own among categories.
+        numbers, no date among dates, no level of its own among categories. Of all but categories
+        also in which rows, by the reason.
         """
+        if self.kind == "category":
+            return self._indicators(values.coded(column, missing), out), {}
         if self.kind == "number":
-            out[:, 0], unread = values.numbers_and_unread(column, missing)
+            commas = self.thousands == ","
+            out[:, 0], why = units.numbers_as_learnt(column, missing, self.sign or "", commas)
         elif self.kind in ("date", "time"):
-            out[:, 0], unread = dates.days_and_unread(column, self.date_format, missing)
-        elif self.kind == "boolean":
+            out[:, 0], why = self._days(column, missing)
+        else:
             text = values.coded(column, missing)
             meant = values.yes_no(text.values)
-            out[:, 0], unread = text.take(meant, np.nan), values.unread(text, meant)
-        else:
-            unread = self._indicators(values.coded(column, missing), out)
-        return unread
+            out[:, 0], why = text.take(meant, np.nan), {}
+            if len(rows := np.flatnonzero(values.unread_rows(text, meant))):
+                why = {units.NO_NUMBER: rows}
+        return sum(map(len, why.values())), why
+
+    def _days(
+        self, column: pa.ChunkedArray, missing: Sequence[str]
+    ) -> tuple[np.ndarray, units.Why]:
+        """Days or hours [n], and why cells are not read."""
+        if values.is_date(column):
+            return dates.days(column, self.date_format, missing), {}
+        text, known = values.coded(column, missing), self.date_format or dates.ISO
+        found = dates.each_day(text.values, known)
+        alone, either = dates.in_another_order(text.values, known, found)
+        order = known.partition(" from ")[0]
+        other = f"have day, month and year in another order than {order} of the training table"
+        why = {
+            other: text.take(alone | either, False),
+            units.NO_NUMBER: values.unread_rows(text, np.where(alone, 0.0, found)),
+        }
+        found[either] = np.nan
+        rows = {reason: np.flatnonzero(odd) for reason, odd in why.items() if odd.any()}
+        return text.take(found, np.nan), rows
 
     def _indicators(self, text: values.Coded, out: np.ndarray) -> int:
         n_marks = len(self.levels) + self.other + self.missing
@@ -125,6 +166,73 @@ class Encoding:
         }
         pairs = zip(found, values.number_names(found), strict=True)
         return [place.get(value, named.get(name)) for value, name in pairs]
+
+
+def distinct(encodings: Sequence[Encoding]) -> tuple[Encoding, ...]:
+    """Encodings whose features have different names.
+
+    The level `b` of a column `x=a` and the level `a=b` of a column `x` would both be `x=a=b`.
+    """
+    each: list[Encoding] = []
+    names: set[str] = set()
+    for encoding in encodings:
+        own, again = encoding, 1
+        while names & {*own.features}:
+            again += 1
+            own = replace(encoding, called=f"{encoding.name} ({again})")
+        names |= {*own.features}
+        each.append(own)
+    return tuple(each)
+
+
+@dataclass(frozen=True, eq=False)
+class Unread:
+    """Cells of a table that a model could not read: how many of each raw column, and why.
+
+    Attributes
+    ----------
+    cells
+        How many of each raw column `[columns]`.
+    why
+        How many of a column and for which reason, and the first of their rows; categories have
+        no reason. The reason is empty for cells that are no number or date at all.
+    """
+
+    cells: np.ndarray
+    why: dict[tuple[int, str], tuple[int, tuple[int, ...]]]
+
+    @classmethod
+    def none(cls, columns: int) -> Unread:
+        """No cells, of so many columns."""
+        return cls(np.zeros(columns, np.int64), {})
+
+    def add(self, column: int, strange: Strange, start: int) -> None:
+        """Count the cells of a column of a block that begins with the row `start`."""
+        self.cells[column] += strange[0]
+        for reason, rows in strange[1].items():
+            places = tuple((start + rows[:FIRST]).tolist())
+            self._count((column, reason), len(rows), places)
+
+    def later(self, start: int) -> Unread:
+        """The same cells in a longer table, in which these rows begin with the row `start`."""
+        moved = {
+            key: (n, tuple(start + row for row in first)) for key, (n, first) in self.why.items()
+        }
+        return replace(self, why=moved)
+
+    def _count(self, key: tuple[int, str], cells: int, first: tuple[int, ...]) -> None:
+        before, rows = self.why.get(key, (0, ()))
+        self.why[key] = before + cells, (*rows, *first)[:FIRST]
+
+
+def joined(one: Unread | None, other: Unread | None) -> Unread | None:
+    """The unread cells of two parts of a table, the second of which comes later."""
+    if one is None or other is None:
+        return one or other
+    both = Unread(one.cells + other.cells, dict(one.why))
+    for key, (cells, first) in other.why.items():
+        both._count(key, cells, first)
+    return both
 
 
 @dataclass(frozen=True)
@@ -166,41 +274,51 @@ class Encoder:
         """
         return self.read(table, dtype)[0]
 
-    def read(self, table: Any, dtype: str = "float64") -> tuple[np.ndarray, np.ndarray]:
-        """`transform`, and how many cells of each raw column could not be read `[columns]`."""
+    def read(self, table: Any, dtype: str = "float64") -> tuple[np.ndarray, Unread]:
+        """`transform`, and the cells that could not be read."""
         table = as_arrow(table, self.columns)
         for name, column in zip(table.column_names, table.columns, strict=True):
             values.require_known(column, name)
         out = np.empty((table.num_rows, len(self.feature_names)), dtype)
-        unread = np.zeros(len(self.encodings), np.int64)
+        unread = Unread.none(len(self.encodings))
         for first in range(0, table.num_rows, BLOCK):
             block, rows = table.slice(first, BLOCK), out[first : first + BLOCK]
             start = 0
             for number, encoding in enumerate(self.encodings):
                 stop = start + len(encoding.features)
                 raw = encoding.column_of(block)
-                unread[number] += encoding.encode(
-                    raw, self.missing_in(encoding.name), rows[:, start:stop]
-                )
+                strange = encoding.encode(raw, self.missing_in(encoding.name), rows[:, start:stop])
+                unread.add(number, strange, first)
                 start = stop
         return out, unread
 
     def unread_notes(
-        self, unread: np.ndarray, rows: int, usual: Mapping[str, float], rare: float = STRANGE
+        self,
+        unread: Unread,
+        rows: int,
+        usual: Mapping[str, float],
+        rare: float = STRANGE,
     ) -> Iterator[str]:
         """A sentence for each column with many cells that could not be read.
 
-        `unread [columns]` counts them among `rows`; `usual` is the mean of each feature in
-        training. A category without a place for other levels is told of from the share `rare` on.
+        `unread` counts them among `rows`; `usual` is the mean of each feature in training. A
+        category without a place for other levels is told of from the share `rare` on; numbers and
+        dates in another unit always.
         """
-        for encoding, cells in zip(self.encodings, unread.tolist(), strict=True):
+        for (number, reason), (cells, first) in unread.why.items():
+            encoding = self.encodings[number]
+            if reason or cells / max(rows, 1) > STRANGE:
+                written = encoding.date_format or dates.ISO
+                form = f"not {encoding.kind}s in the format {written} of the training table"
+                be = "is" if cells == 1 else "are"
+                problem = reason or f"{be} {NEITHER.get(encoding.kind, form)}"
+                many = f"{counted(cells, 'cell')} {problem}"
+                count = "counts" if cells == 1 else "count"
+                where = listed_rows(first, cells)
+                yield f"{encoding.name}: {many} and {count} as missing ({where})."
+        for encoding, cells in zip(self.encodings, unread.cells.tolist(), strict=True):
             share = cells / max(rows, 1)
             if encoding.kind != "category":
-                if share > STRANGE:
-                    written = encoding.date_format or dates.ISO
-                    form = f"not {encoding.kind}s in the format {written} of the training table"
-                    problem = NEITHER.get(encoding.kind, form)
-                    yield f"{encoding.name}: {cells:,} cells are {problem} and count as missing."
                 continue
             much = share - usual.get(f"{encoding.name}={OTHER}", 0.0) > STRANGE
             if encoding.levels and (much or (share > rare and not encoding.other)):
@@ -211,6 +329,11 @@ class Encoder:
                 new = f"{many} rare or never seen in training"
                 count = "counts" if many.endswith("was") else "count"
                 yield f"{encoding.name}: {new} and {count} as {as_what}."
+
+    def foreign_notes(self, unread: Unread, rows: int) -> tuple[str, ...]:
+        """The sentences about numbers and dates in another unit than in training, and no others."""
+        odd = {key: cells for key, cells in unread.why.items() if key[1]}
+        return tuple(self.unread_notes(replace(unread, cells=0 * unread.cells, why=odd), rows, {}))
 
     def to_plain(self) -> dict[str, Any]:
         """The encoder as JSON knows it."""

@@ -7,6 +7,7 @@ are read batch by batch.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,9 +17,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 
 from dcem.extras import extra_needed
+from dcem.files import stamp
 from dcem.table.messages import InputError, did_you_mean, quoted
 from dcem.table.remote import DATABASES, ROWS_PER_READ, answer, tables_in
 from dcem.table.values import array_of, is_text_type, spell
@@ -38,15 +41,17 @@ SUFFIXES = (PARQUET, *ARROW, *BOOKS, *STATISTICS, *DATABASES)
 BUFFER = 1 << 18  # bytes of a column of a Parquet file that are read ahead
 NO_KEY = "__HIVE_DEFAULT_PARTITION__"  # a subfolder `ward=...` of rows without a ward
 
-ReadBatches = Callable[[list[str] | None, int, Collection[str]], Iterator[pa.RecordBatch]]
+Names = Collection[str | None]
+ReadBatches = Callable[[list[str] | None, int, Names, Names], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True)
 class Stored:
     """A file: the names of its columns as stored, a way to its rows, what a person should know.
 
-    `batches(columns, rows, verbatim)` yields at least the columns asked for (None: all), about
-    `rows` at a time where the format can; text may come as codes, but for columns in `verbatim`.
+    `batches(columns, rows, verbatim, names)` yields at least the columns asked for (None: all),
+    about `rows` at a time where the format can; text may come as codes, but for columns in
+    `verbatim`, and decimal commas as points, but for columns in `names`.
     """
 
     names: list[str]
@@ -84,20 +89,18 @@ def stored(path: Path, query: str | None = None) -> Stored:
     suffix = path.suffix.lower()
     if path.is_dir():
         files = tuple(parquet_files(path))
-        changed = max((file.stat().st_mtime_ns for file in files), default=0)
-        return _folder(path, query, files, changed)
+        return _folder(path, query, files, tuple(map(stamp, files)))
     if suffix in DATABASES:
         names, ask = answer(path, query)
-        return Stored(names, lambda _columns, rows, _verbatim: ask(rows))
+        return Stored(names, lambda _columns, rows, *_: ask(rows))
     if suffix in (*BOOKS, *STATISTICS):
-        about = path.stat()
-        return _whole(path, query, about.st_mtime_ns, about.st_size)
+        return _whole(path, query, stamp(path))
     refuse_query(path, query)
     return _arrow(path) if suffix in ARROW else _parquet(path)
 
 
 @lru_cache(maxsize=2)
-def _whole(path: Path, query: str | None, changed: int, size: int) -> Stored:
+def _whole(path: Path, query: str | None, about: tuple[int, ...]) -> Stored:
     if path.suffix.lower() in BOOKS:
         return _workbook(path, query)
     refuse_query(path, query)
@@ -138,7 +141,7 @@ def _parquet(path: Path) -> Stored:
     schema = pyarrow.parquet.read_schema(path)
 
     def batches(
-        columns: list[str] | None, rows: int, verbatim: Collection[str]
+        columns: list[str] | None, rows: int, verbatim: Names, *_: object
     ) -> Iterator[pa.RecordBatch]:
         # Of a repeated name, Parquet finds both columns or none: then all are read, as they are.
         text = [f.name for f in schema if pa.types.is_string(f.type) and f.name not in verbatim]
@@ -161,7 +164,9 @@ def parquet_files(folder: Path) -> list[Path]:
 
 
 @lru_cache(maxsize=64)
-def _folder(folder: Path, only: str | None, files: tuple[Path, ...], changed: int) -> Stored:
+def _folder(
+    folder: Path, only: str | None, files: tuple[Path, ...], about: tuple[tuple[int, ...], ...]
+) -> Stored:
     """Parquet files as one table; a subfolder called `ward=A` is a column `ward`.
 
     `only` is the one whose rows are read; it has the columns and types of all.
@@ -355,7 +360,7 @@ def _statistics(path: Path) -> Stored:
             frame, about = read(str(path), encoding="LATIN1")
     except (pyreadstat.PyreadstatError, pyreadstat.ReadstatError) as error:
         raise InputError(f"{path}: not a readable {path.suffix} file: {error}.") from None
-    notes, arrays = [], []
+    notes, arrays = [*_cut_notes(path, about)], []
     for place, name in enumerate(frame.columns):
         cells = frame.iloc[:, place].astype(object)
         values = [None if cell is None or cell != cell else cell for cell in cells]
@@ -374,3 +379,53 @@ def _statistics(path: Path) -> Stored:
             )
         arrays.append(array_of(values))
     return _in_memory(pa.Table.from_arrays(arrays, names=list(frame.columns)), notes)
+
+
+def _cut_notes(path: Path, about: Any) -> Iterator[str]:
+    """A sentence for each column of text that goes on behind a NUL, at which pyreadstat cuts it.
+
+    What stands there is text of other programs, or was left in memory: that cannot be told. Rows
+    are all of one length, so that their cells can be found.
+    """
+    suffix, kinds = path.suffix.lower(), about.readstat_variable_types
+    if suffix not in (".dta", ".xpt") or "string" not in kinds.values():
+        return
+    content = path.read_bytes()
+    start = _first_row(suffix, content, len(about.column_names))
+    more = suffix == ".dta"  # of text, where a byte is counted that the file does not have
+    widths = [
+        about.variable_storage_width[name] - (more and kinds[name] == "string")
+        for name in about.column_names
+    ]
+    shape = about.number_rows or 0, sum(widths)
+    if start is None or start + shape[0] * shape[1] > len(content):
+        return
+    rows = np.frombuffer(content, np.uint8, shape[0] * shape[1], start).reshape(shape)
+    for name, width, end in zip(about.column_names, widths, np.cumsum(widths), strict=True):
+        cells = rows[:, end - width : end]
+        if kinds[name] == "string" and (cells == 0).any():
+            goes_on = (cells[:, 1:] != 0) & (cells[:, 1:] != ord(" "))
+            behind = np.maximum.accumulate(cells == 0, axis=1)[:, :-1]
+            if cut := int((behind & goes_on).any(axis=1).sum()):
+                yield (
+                    f"Column {name!r} of {path.name} holds NUL characters, at which its text is "
+                    f"cut in {cut:,} of {len(rows):,} rows: different values may have become one. "
+                    "Export the table as CSV or Parquet."
+                )
+
+
+def _first_row(suffix: str, content: bytes, columns: int) -> int | None:
+    """Where the rows begin in a file of Stata or of SAS transport, if that is known."""
+    if suffix == ".xpt":
+        place = re.search(rb"HEADER RECORD\*{7}OBS(V8)? +HEADER RECORD!{7}", content)
+        return None if place is None else place.start() + 80
+    if content[:11] == b"<stata_dta>":
+        place = re.search(b"<data>", content)
+        return None if place is None else place.end()
+    if content[0] not in (114, 115):
+        return None
+    place_of_notes = 109 + columns * (1 + 33 + 49 + 33 + 81) + 2 * (columns + 1)
+    order: Any = "big" if content[1] == 1 else "little"
+    while (kind := content[place_of_notes : place_of_notes + 5]) and kind != bytes(5):
+        place_of_notes += 5 + int.from_bytes(kind[1:], order)
+    return place_of_notes + 5

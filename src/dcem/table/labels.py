@@ -26,10 +26,17 @@ from dcem.table.messages import (
     naming,
     notice,
     require_columns,
+    require_one_of,
     require_unique,
 )
 from dcem.table.positives_only import refuse_prevalence, resolve_found
-from dcem.table.roles import Roles, as_list, assign_roles, check_features_have_no_role
+from dcem.table.roles import (
+    POSITIVE_UNTESTED,
+    Roles,
+    as_list,
+    assign_roles,
+    check_features_have_no_role,
+)
 from dcem.table.times import check_time, numeric
 
 # What a row may have besides features, label, tested and group, and how each is checked.
@@ -173,6 +180,7 @@ class SelectiveLabels:
         prevalence: Any = None,
         decider: Any = None,
         positives_only: bool = False,
+        positive_untested: str | None = None,
         testing_only: Sequence[str] = (),
         to_learn: bool = True,
         row: Any = None,
@@ -215,6 +223,9 @@ class SelectiveLabels:
             Whether `y` says only who was found positive, so that 0 or missing may mean negative or
             never tested (docs/no_record.md). `test_sensitivity` then is the share of positives
             that is found, if known.
+        positive_untested
+            How rows count that are positive although not tested: "tested" or "untested". None:
+            they are an error.
         testing_only
             Features that affect who is tested but not the outcome.
         to_learn
@@ -234,6 +245,8 @@ class SelectiveLabels:
         rates = {"sensitivity": test_sensitivity, "specificity": test_specificity}
         values = {"label": y, "tested": tested, "group": group, "decider": decider, **parts}
         called = {**{role: role for role in values}, "label": "y", **(names or {})}
+        if positive_untested is not None:
+            require_one_of("positive_untested", positive_untested, POSITIVE_UNTESTED)
         values |= {f"test_{rate}": given for rate, given in rates.items() if is_per_row(given)}
         labels = check_aligned({"X": X, **{called.get(r, r): v for r, v in values.items()}})
         if row is not None:
@@ -246,7 +259,12 @@ class SelectiveLabels:
         else:
             who = {"label_name": called["label"], "tested_name": called["tested"]}
             y_obs, looked = checks.resolve_tested(
-                y, tested, **who, labels=labels, waiting=not to_learn
+                y,
+                tested,
+                **who,
+                labels=labels,
+                waiting=not to_learn,
+                positive_untested=positive_untested,
             )
         awaited = None
         if not (to_learn or tested is None or positives_only):
@@ -314,6 +332,7 @@ class SelectiveLabels:
         prevalence: Any = None,
         decider: str | None = None,
         positives_only: bool = False,
+        positive_untested: str | None = None,
         testing_only: Sequence[str] = (),
         features: Sequence[str] | None = None,
         group_names: Sequence[str] | None = None,
@@ -346,6 +365,7 @@ class SelectiveLabels:
             group_names=group_names,
             prevalence=prevalence,
             positives_only=positives_only,
+            positive_untested=positive_untested,
             testing_only=as_list(testing_only),
             names={"label": label, "group": " & ".join(map(str, groups)), **single},
             **parts,
@@ -371,7 +391,11 @@ class SelectiveLabels:
             needed += [rate for role in Roles.named("rate") if (rate := roles.get(role)) in header]
             wanted = header if features is None else list(dict.fromkeys([*needed, *features]))
             require_columns(header, [*needed, *wanted])
-            return cls.from_frame(read_whole(path, wanted).to_pandas(), features=features, **roles)
+            return cls.from_frame(
+                read_whole(path, wanted, names=(roles.get("id"),)).to_pandas(),
+                features=features,
+                **roles,
+            )
 
     def __len__(self) -> int:
         return len(self.X)

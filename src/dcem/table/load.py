@@ -16,7 +16,7 @@ import pyarrow as pa
 from dcem.table import checks, dates, design, groups, leaks, outcome, values
 from dcem.table import read as reading
 from dcem.table.columns import MENDABLE, Column, guess_kind
-from dcem.table.encoder import Encoder
+from dcem.table.encoder import Encoder, Unread, distinct
 from dcem.table.frames import as_table
 from dcem.table.labels import SelectiveLabels
 from dcem.table.leaks import Leak
@@ -65,8 +65,8 @@ class UserTable:
     source
         The file: its name, size and hash.
     unread
-        For each raw column of `encoder`, the number of cells that could not be read or have no
-        level of their own.
+        For each raw column of `encoder`, the cells that could not be read or have no level of their
+        own.
     leaks
         Signs that features were recorded after the decision to test.
     attributes
@@ -81,7 +81,7 @@ class UserTable:
     columns: tuple[Column, ...]
     roles: Roles
     source: Source
-    unread: np.ndarray
+    unread: Unread
     leaks: tuple[Leak, ...] = ()
     attributes: tuple[tuple[str, np.ndarray, tuple[str, ...]], ...] = ()
     draw: Draw | None = None
@@ -135,7 +135,13 @@ def read_table(
     require_kind(roles, Roles, "Write `dcem.Roles(label=...)`, with the names of columns.")
     if not isinstance(source, str | Path):
         frame = source if isinstance(source, pd.DataFrame) else as_table(source)
-        read = _read(reading.as_arrow(frame), roles, frame, encoder)
+        table = reading.as_arrow(frame)
+        if table.num_columns == 0:
+            raise InputError("The table has no columns.")
+        if isinstance(frame, pd.DataFrame) and roles.id in table.column_names:
+            who = frame.iloc[:, table.column_names.index(roles.id)]  # before Arrow makes it text
+            values.refuse_twins(who, str(roles.id))
+        read = _read(table, roles, frame, encoder)
         for one in read.columns:  # all notes of a file are shown by commands
             if one.role == "time":
                 tell_order(one.name, one.note)
@@ -214,7 +220,9 @@ def _read(
         tested, time = (None if part is None else part[~waits] for part in (tested, time))
     if roles.positives_only:  # of everybody else nothing is known; signs of a leak are of the found
         label = np.where(label == 1, 1.0, 0.0)
-    looked = ~np.isnan(label) if tested is None else ~np.isnan(label) & (tested == 1)
+    looked = ~np.isnan(label)
+    if tested is not None:
+        looked &= outcome.with_positives(label, tested, roles)[1] == 1
     chance = _column_numbers(table, roles.testing_probability, roles)
     if drawn is not None:
         chance = design.probabilities(drawn, whole, roles, looked, row)
@@ -260,6 +268,7 @@ def _read(
         reference_group=roles.reference_group,
         prevalence=roles.prevalence,
         positives_only=roles.positives_only,
+        positive_untested=roles.positive_untested,
         decider=roles.decider and outcome.coded_names(table, roles.decider, roles),
         **rates | {name: _column_numbers(table, column, roles) for name, column in per_row.items()},
         testing_only=_made_of(roles.testing_only, encoder),
@@ -351,7 +360,7 @@ def _understand(
             old = earlier.get(name)
             note = "" if old else "not in the earlier model"
             found = replace(found, kind=old.kind if old else found.kind, encoding=old, note=note)
-        note, encoded = found.note, tuple[str, ...]()
+        note = found.note
         if not is_feature:  # a time is read as a feature would be
             note = note if found.kind == "unknown" or role == "time" else ""
         elif name in twins:
@@ -359,19 +368,20 @@ def _understand(
         elif found.encoding is None:
             role = "left out" if role == "feature" else role
         else:
-            encodings.append(found.encoding.learning_marks(table))
-            encoded = found.encoding.features
+            encodings.append(found.encoding.learning_marks(table, roles.missing_in(name)))
             if name in doubtful:
                 kept = [one for one in note.split("; ") if one and EITHER not in one]
                 note = "; ".join([*kept, doubtful[name]])
-        columns.append(Column(name, role, found.kind, found.missing, found.distinct, encoded, note))
+        columns.append(Column(name, role, found.kind, found.missing, found.distinct, note=note))
     if not encodings:
         raise InputError(
             "No column is left as a feature: each has a role, is excluded, is constant, or "
             "identifies single rows. To keep a column that was wrongly left out, list it under "
             "`include`."
         )
-    return tuple(columns), known or Encoder(tuple(encodings), roles.missing)
+    encoder = known or Encoder(distinct(encodings), roles.missing)
+    made = {one.name: one.features for one in encoder.encodings}
+    return tuple(replace(one, encoded=made.get(one.name, ())) for one in columns), encoder
 
 
 def _twins(table: pa.Table, repeated: tuple[str, ...], roles: Roles) -> dict[str, str]:

@@ -19,8 +19,9 @@ from dcem.table import values
 KEY = b"dcem.marks"
 # What may stand around a number: "< 0,6", "-3,5", "€ 12,50", "12,5 %".
 BEFORE, AFTER = r"\s*(?:[<>≤≥]=?\s*)?[-+−$€£¥]?\s*", r"\s*[%€+]?\s*"
+EXPONENT = r"[eE][-+−]?\d+"  # after it, a mark before is decimal: "1,5e-16"
 SPACED = r"\d{1,3}(?:[ \x{A0}\x{202F}'’]\d{3})+"  # as Arrow reads patterns
-DECIMAL_COMMA = rf"^({BEFORE}(?:{SPACED}|\d+)),(\d+{AFTER})$"
+DECIMAL_COMMA = rf"^({BEFORE}(?:{SPACED}|\d+)),(\d+(?:{EXPONENT})?{AFTER})$"
 POINTS = rf"^{BEFORE}[1-9]\d{{0,2}}(?:\.\d{{3}})+(?:,\d+)?{AFTER}$"  # of thousands
 DOUBTFUL = rf"^({BEFORE}[1-9]\d{{0,2}})\.(\d{{3}}{AFTER})$"
 HUNDREDS, LONG = rf"^{BEFORE}[1-9]\d\d{AFTER}$", rf"^{BEFORE}\d{{4,}}{AFTER}$"  # whole numbers
@@ -32,6 +33,7 @@ def _shapes(mark: str, other: str) -> tuple[str, str, str]:
     """Patterns of numbers in which a mark is decimal, parts thousands, or may do either."""
     grouped, by_others = (rf"[1-9]\d{{0,2}}(?:{one}\d{{3}})" for one in (mark, other))
     decimal = rf"(?:{SPACED}|0+|\d{{4,}}|{by_others}+){mark}\d+|\d+{mark}(?:\d{{1,2}}|\d{{4,}})"
+    decimal += rf"|\d+{mark}\d+{EXPONENT}"
     thousands = rf"{grouped}{{2,}}(?:{other}\d*)?|{grouped}{other}\d+"
     return decimal, thousands, grouped
 

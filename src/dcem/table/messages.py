@@ -6,7 +6,7 @@ import difflib
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from numbers import Real
@@ -178,6 +178,12 @@ def rows_text(bad: np.ndarray, labels: pd.Index | None = None) -> str:
     what = "first" if labels is None or labels.name == POSITION else "first labels"
     dots = ", ..." if len(where) > len(first) else ""
     return f"{len(where):,} of {len(bad):,} rows ({what}: {', '.join(first)}{dots})"
+
+
+def listed_rows(first: Sequence[int], many: int) -> str:
+    """'rows 4, 17, 22, ... from 0' for the first of many rows."""
+    dots = ", ..." if many > len(first) else ""
+    return f"row{'s' * (many > 1)} {', '.join(f'{row}' for row in first)}{dots}, counted from 0"
 
 
 def values_text(values: Iterable[object]) -> str:

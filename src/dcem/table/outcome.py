@@ -239,6 +239,18 @@ def read_tested(table: Any, roles: Roles, labels: pd.Index | None = None) -> np.
     )
 
 
+def with_positives(
+    label: np.ndarray, tested: np.ndarray, roles: Roles
+) -> tuple[np.ndarray, np.ndarray]:
+    """Label and tested [n], where rows that are positive without a test count as the roles say."""
+    positive = (label == 1) & (tested == 0)
+    if roles.positive_untested == "tested":
+        return label, np.where(positive, 1.0, tested)
+    if roles.positive_untested == "untested":
+        return np.where(positive, np.nan, label), tested
+    return label, tested
+
+
 def decided(said: Sequence[str]) -> np.ndarray | None:
     """1 for tested and 0 for not, if every value plainly says one of them; else None."""
     return values.yes_or_no([DECIDED.get(values.word(value), value) for value in said])
@@ -294,6 +306,8 @@ def labels_of(batch: Any, roles: Roles) -> np.ndarray:
     label = _label(coded(batch, roles.label, roles), roles, tested)
     if roles.positives_only:
         return (label == 1).astype(float)
+    if tested is not None:
+        label, tested = with_positives(label, tested, roles)
     return checks.resolve_tested(label, tested, label_name=roles.label)[0]
 
 
@@ -301,7 +315,11 @@ def tested_rows(batch: Any, roles: Roles) -> np.ndarray:
     """Who was tested [n], as far as the batch says: nobody, if it has neither tested nor label."""
     names = batch.schema.names
     if roles.tested and all(name in names for name in roles.tested):
-        return read_tested(batch, roles).astype(bool)
+        tested = read_tested(batch, roles)
+        if roles.positive_untested and roles.label in names:
+            label = _label(coded(batch, roles.label, roles), roles, tested)
+            tested = with_positives(label, tested, roles)[1]
+        return tested.astype(bool)
     if not roles.tested and roles.label in names:
         text = coded(batch, roles.label, roles)
         return ~np.isnan(_label(text, roles))

@@ -50,11 +50,16 @@ class Source:
 
 
 def read_whole(
-    path: Path, columns: Sequence[str] | None = None, *, query: str | None = None
+    path: Path,
+    columns: Sequence[str] | None = None,
+    *,
+    names: Collection[str | None] = (),
+    query: str | None = None,
 ) -> pa.Table:
-    """All rows of a file; only `columns`, if given."""
+    """All rows of a file; only `columns`, if given; `names` as for `read_batches`."""
     header = read_header(path, query)
-    batches = list(read_batches(path, columns, verbatim=header, rows=sys.maxsize, query=query))
+    how: dict[str, Any] = {"verbatim": header, "names": names, "query": query}
+    batches = list(read_batches(path, columns, rows=sys.maxsize, **how))
     if batches:
         return pa.Table.from_batches(batches)
     names = header if columns is None else list(columns)
@@ -66,23 +71,25 @@ def read_batches(
     columns: Sequence[str] | None = None,
     *,
     verbatim: Collection[str] = (),
+    names: Collection[str | None] = (),
     rows: int = BATCH_ROWS,
     query: str | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows in order, a batch at a time; memory does not grow with the file.
 
     Text in a Parquet file comes as codes into its distinct values, as it is stored, except for the
-    columns in `verbatim`. `query` is SQL for a database, the name of a sheet of a
+    columns in `verbatim`. Columns in `names` hold no numbers: what a CSV says in them stays as it
+    is written, `1.234` and `1,5` too. `query` is SQL for a database, the name of a sheet of a
     workbook, or a file of a folder.
     """
     stored = _opened(path, query)
-    names = unique_names(stored.names)
+    header = unique_names(stored.names)
     wanted = _columns_of(stored) if columns is None else list(columns)
     with _readable(path):
         require_columns(_columns_of(stored), wanted)
-        few = wanted if names == stored.names else None  # a repeated name is found by its place
-        for batch in stored.batches(few, rows, verbatim):
-            named = batch.rename_columns(names) if few is None else batch
+        few = wanted if header == stored.names else None  # a repeated name is found by its place
+        for batch in stored.batches(few, rows, verbatim, names):
+            named = batch.rename_columns(header) if few is None else batch
             for start in range(0, batch.num_rows, rows):
                 yield plain_types(named.slice(start, rows).select(wanted))
 
@@ -117,7 +124,10 @@ def _usual_type(column: Any) -> Any:
 
 def read_header(path: Path, query: str | None = None) -> list[str]:
     """The names of the columns; a repeated one is numbered: "x", "x (2)"."""
-    return _columns_of(_opened(path, query))
+    names = _columns_of(_opened(path, query))
+    if not names:
+        raise InputError(f"{path}: the table has no columns.")
+    return names
 
 
 def _columns_of(stored: Stored) -> list[str]:

@@ -20,6 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from dcem.extras import extra_needed
+from dcem.files import stamp
 from dcem.table.messages import InputError, quoted
 from dcem.table.values import spell
 
@@ -145,12 +146,12 @@ def answer(path: Path, query: str | None) -> tuple[list[str], Callable[[int], Re
     if ask is _postgres:  # which does all the work before it answers
         names = next(ask(path, f"SELECT * FROM ({sql}\n) AS asked LIMIT 0", 1)).schema.names
     else:
-        names = list(_names(path, sql, path.stat().st_mtime_ns))
+        names = list(_names(path, sql, stamp(path)))
     return names, lambda rows: (batch for batch in ask(path, sql, rows) if batch.num_rows)
 
 
 @lru_cache(maxsize=64)
-def _names(path: Path, sql: str, changed: int) -> tuple[str, ...]:
+def _names(path: Path, sql: str, about: tuple[int, ...]) -> tuple[str, ...]:
     """The columns that a query gives: in brackets, those that a join has twice are renamed."""
     return tuple(next(_engine(path)[0](path, sql, 1)).schema.names)
 

@@ -12,10 +12,17 @@ from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from dcem.table.messages import InputError, quoted, require_columns, require_unique
+from dcem.table.messages import (
+    InputError,
+    quoted,
+    require_columns,
+    require_one_of,
+    require_unique,
+)
 
 LIST = "Repeat it, or separate with commas."
 RATE = ".6; .5-.7, a 95 % interval; F=.6,M=.8 by group; or a column."
+POSITIVE_UNTESTED = ("tested", "untested")  # what a row may count as
 WILDCARDS = "Patterns such as `lab_*` work."
 
 
@@ -105,6 +112,11 @@ class Roles:
         "values", f"Label value that means yes; all others then mean no. {LIST}"
     )
     untested_value: tuple[str, ...] = _role("values", f"Label value that means: not tested. {LIST}")
+    positive_untested: str | None = _role(
+        "value",
+        "How rows count that are positive although not tested: as tested, or as untested, without "
+        "their result. Default: they are an error.",
+    )
     missing: tuple[str, ...] = _role(
         "values",
         f"Code for a missing value, in every column (such as '?') or in one (such as age=99). "
@@ -122,6 +134,8 @@ class Roles:
                 object.__setattr__(self, role.name, tuple(map(str, as_list(value))))
             elif role.type in ("str", "str | None") and value is not None:  # a number, a date
                 object.__setattr__(self, role.name, str(value))
+        if self.positive_untested is not None:
+            require_one_of("positive_untested", self.positive_untested, POSITIVE_UNTESTED)
 
     @classmethod
     def named(cls, *kinds: str) -> tuple[str, ...]:

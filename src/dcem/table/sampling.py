@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from dcem.table.messages import InputError
 from dcem.table.read import read_batches, read_header, read_whole
+from dcem.table.values import require_known
 
 BATCH = 1 << 17  # rows looked at at a time
 WHOLE = r"^-?(0|[1-9][0-9]{0,17})(\.0+)?$"
@@ -53,7 +54,7 @@ def read_some(
     by = by if by in header else None
     parts: list[tuple[pa.RecordBatch, np.ndarray, np.ndarray]] = []
     share, seen, kept = 1.0, 0, 0
-    for batch in read_batches(path, verbatim=header, rows=BATCH, query=query):
+    for batch in read_batches(path, verbatim=header, names=(by,), rows=BATCH, query=query):
         place = np.arange(seen, seen + batch.num_rows)
         drawn = batch, numbers_of(batch, by, seed, seen), place
         seen += batch.num_rows
@@ -88,6 +89,7 @@ def numbers_of(batch: Any, by: str | None, seed: int, start: int) -> np.ndarray:
     if by is None:
         return hashed(rows, seed)
     who = batch.column(by)
+    require_known(who, by)
     kind = who.type.value_type if pa.types.is_dictionary(who.type) else who.type
     who, absent = who.cast(kind), who.is_null().to_numpy(zero_copy_only=False)
     # A whole number counts alike however a format stores it: 7, 7.0 and "7" are one person.

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dcem.table.checks import check_features
 from dcem.table.columns import guess_kind
-from dcem.table.encoder import Encoder, Encoding
+from dcem.table.encoder import Encoder, Encoding, distinct
 from dcem.table.frames import as_frame, check_aligned
 from dcem.table.messages import InputError, notice, require_unique
 from dcem.table.read import as_arrow
@@ -80,14 +80,14 @@ def frame_encoder(X: Any) -> Encoder | None:
         if found.encoding is None:
             left_out.append(f"{name!r} ({found.kind}: {found.note})")
         else:
-            encodings.append(found.encoding)
+            encodings.append(found.encoding.learning_marks(table))
     if left_out:
         notice(f"Columns not used as features: {', '.join(left_out)}.")
     if not encodings:
         raise InputError(
             "No column of X is left as a feature: each is constant or identifies single rows."
         )
-    return Encoder(tuple(encodings))
+    return Encoder(distinct(encodings))
 
 
 def _is_number(dtype: Any) -> bool:

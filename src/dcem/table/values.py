@@ -7,14 +7,15 @@ Three readings, and every command uses the same ones:
 
 * a *name* (a group, a person) is text. Whole-number floats are written as integers, so that a CSV,
   a Parquet and a Stata file agree; nothing else is changed: `01` is not `1`, `<65` is not `>=65`;
-* a *number* is what a laboratory or a spreadsheet writes: `3.5`, `1e3`, `1,234`, and, among
-  numbers, `1 234` and `<0.5` as its limit;
+* a *number* is what a laboratory or a spreadsheet writes: `3.5`, `1e3`, `1,5e-16`, `1,234`, and,
+  among numbers, `1 234` and `<0.5` as its limit;
 * *missing* is an empty cell, a null, and what the roles call missing: `-9` is also `-9.0`.
 """
 
 from __future__ import annotations
 
 import datetime
+import numbers as numbers_abc
 import re
 import string
 import unicodedata
@@ -68,6 +69,7 @@ NO = frozenset(
 )
 LIMIT = re.compile(r"^[<>≤≥]=?\s*(?=[\d.])|(?<=\d)\s?\+$")  # "<0.5", "90+": of what is recorded
 THOUSANDS = re.compile(r"^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$")  # "1,234,567.8"
+SCIENTIFIC = re.compile(r"^[+-]?\d+,\d+[eE][+-]?\d+$")  # "1,5e-16": the comma is decimal
 SPACED = re.compile(r"^[+-]?[1-9]\d{0,2}([\s'’])\d{3}(\1\d{3})*(\.\d*)?$")  # "1 234", "1'234.5"
 UNIT = re.compile(r"[$€£¥]\s*(?=[\d.])|\s*[%€]$")  # "$12", "12 %": of a measurement
 WHOLE = re.compile(r"^(-?(?:0|[1-9]\d*))\.0+$")  # "3.0", as floats are written
@@ -171,6 +173,10 @@ def coded(column: pa.ChunkedArray, missing: Collection[str] = ()) -> Coded:
     else:
         spelled = pa.array([spell(value) for value in spelled.to_pylist()], pa.string())
     raw = array.indices.fill_null(len(spelled)).to_numpy(zero_copy_only=False)
+    if pa.types.is_dictionary(column.type):  # categories that do not occur are not values
+        occurs = np.zeros(len(spelled) + 1, bool)
+        occurs[raw] = True
+        spelled = pc.if_else(pa.array(occurs[:-1]), spelled, pa.scalar(None, pa.string()))
     return _coded(raw, spelled, missing)
 
 
@@ -191,7 +197,13 @@ def coded_names(given: Any, column: str, missing: Collection[str] = ()) -> Coded
     Refused if they are stored as floats so large that neighbouring integers are one number.
     """
     is_series = isinstance(given, pd.Series)
-    text = coded_series(given, missing) if is_series else coded(given, missing)
+    try:
+        text = coded_series(given, missing) if is_series else coded(given, missing)
+    except TypeError:  # of cells that cannot be compared
+        raise InputError(
+            f"Column {column!r} holds lists or other objects in its cells, which cannot be names. "
+            "Allowed: text, numbers, booleans, dates."
+        ) from None
     if is_series:
         kind = getattr(given.dtype, "categories", given).dtype
         bits = 8 * kind.itemsize if kind.kind == "f" else 0
@@ -209,9 +221,37 @@ def coded_names(given: Any, column: str, missing: Collection[str] = ()) -> Coded
     return text
 
 
+def refuse_twins(series: pd.Series, column: str) -> None:
+    """Refuse names that are different cells and would be one: the number 1 and the text '1'."""
+    if series.dtype != object:
+        return
+    kind = pd.api.types.infer_dtype(series, skipna=True)
+    if kind in ("string", "integer", "floating", "boolean", "decimal", "empty"):
+        return
+    kinds: dict[str, set[str]] = {}
+    for cell in series[series.notna()]:
+        sort = _sort_of(cell)
+        for name in {spell(cell), *([spell(int(cell))] if sort == "a boolean" else [])}:
+            kinds.setdefault(name, set()).add(sort)
+    twins = {name: sorts for name, sorts in kinds.items() if len(sorts - {"other"}) > 1}
+    for name, sorts in twins.items():
+        raise InputError(
+            f"Column {column!r} holds {name!r} as {' and as '.join(sorted(sorts))}, which would "
+            "count as one value. Store the whole column as text or as numbers."
+        )
+
+
+def _sort_of(cell: object) -> str:
+    if isinstance(cell, bool | np.bool_):
+        return "a boolean"
+    if isinstance(cell, str | bytes):
+        return "text" if isinstance(cell, str) else "bytes"
+    return "a number" if isinstance(cell, numbers_abc.Number) else "other"
+
+
 def _coded(raw: np.ndarray, spelled: pa.Array, missing: Collection[str]) -> Coded:
     """Codes of rows [n] from codes into spellings; `len(spelled)` stands for missing."""
-    absent = pc.is_in(spelled, pa.array(["", *missing], pa.string()))
+    absent = pc.is_in(spelled, pa.array(["", None, *missing], pa.string()))
     if numeric := [whole(text) for text in missing if not np.isnan(parsed([text])[0])]:
         plainly = pc.replace_substring_regex(spelled, WHOLE.pattern, r"\1")
         absent = pc.or_(absent, pc.is_in(plainly, pa.array(numeric, pa.string())))
@@ -334,18 +374,23 @@ def numbers_and_unread(
     """`numbers`, and how many cells hold no number, or one beyond `LARGEST_VALUE`."""
     strange = 0
     if is_number(column) or pa.types.is_boolean(column.type):
-        if pa.types.is_duration(column.type):  # in days
-            column = pc.divide(column.cast(pa.duration("us"), safe=False).cast(pa.int64()), 86.4e9)
-        values = column.cast(pa.float64(), safe=False).to_numpy()
-        values = _missing_as_nan(values, missing)
-    elif is_plain_text(column) and (fast := _cast(column, missing)) is not None:
-        values = fast
+        values, beyond = stored(column, missing)
+    elif is_plain_text(column) and (fast := cast(column, missing)) is not None:
+        values, beyond = within(fast)
     else:
         text = coded(column, missing)
         found = limits_parsed(text.values)
         values, strange = text.take(found, np.nan), unread(text, found)
-    values, beyond = _within(values)
-    return values, strange + beyond
+        values, beyond = within(values)
+    return values, strange + int(beyond.sum())
+
+
+def stored(column: pa.ChunkedArray, missing: Collection[str]) -> tuple[np.ndarray, np.ndarray]:
+    """`within` of a column that is stored as numbers, durations in days."""
+    if pa.types.is_duration(column.type):
+        column = pc.divide(column.cast(pa.duration("us"), safe=False).cast(pa.int64()), 86.4e9)
+    values = column.cast(pa.float64(), safe=False).to_numpy()
+    return within(_missing_as_nan(values, missing))
 
 
 def unread(text: Coded, found: np.ndarray) -> int:
@@ -353,9 +398,14 @@ def unread(text: Coded, found: np.ndarray) -> int:
 
     `found [v]` is what was made of each distinct value.
     """
+    return int(unread_rows(text, found).sum())
+
+
+def unread_rows(text: Coded, found: np.ndarray) -> np.ndarray:
+    """The rows [n] of these cells."""
     lost = compress(text.values, np.isnan(found))
     strange = [value for value in lost if value.casefold() not in NOT_A_NUMBER]
-    return int(text.among(strange).sum()) if strange else 0
+    return text.among(strange) if strange else np.zeros(len(text.codes), bool)
 
 
 def plain_numbers(
@@ -366,18 +416,21 @@ def plain_numbers(
         return None
     if pc.any(pc.match_substring_regex(column, r"^\s*0\d|^[nN]")).as_py():
         return None
-    found = _cast(column, missing)
-    return None if found is None else _within(found)
+    found = cast(column, missing)
+    if found is None:
+        return None
+    found, beyond = within(found)
+    return found, int(beyond.sum())
 
 
-def _within(values: np.ndarray) -> tuple[np.ndarray, int]:
-    """Numbers with NaN where they are beyond `LARGEST_VALUE`, in place, and how many these are."""
+def within(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers with NaN where they are beyond `LARGEST_VALUE`, in place; and where that is [n]."""
     beyond = np.abs(values) > LARGEST_VALUE
     values[beyond] = np.nan
-    return values, int(beyond.sum())
+    return values, beyond
 
 
-def _cast(column: pa.ChunkedArray, missing: Collection[str]) -> np.ndarray | None:
+def cast(column: pa.ChunkedArray, missing: Collection[str]) -> np.ndarray | None:
     """Plain text to numbers in one sweep, if every cell is a number or plainly missing."""
     blank = pa.array(["", "NA", "NaN", "nan", *missing], column.type)
     try:
@@ -405,6 +458,8 @@ def parsed(values: Iterable[str]) -> np.ndarray:
     for i in np.flatnonzero(np.isnan(array)).tolist():
         if THOUSANDS.match(texts[i]):
             array[i] = float(texts[i].replace(",", ""))
+        elif SCIENTIFIC.match(texts[i]):
+            array[i] = float(texts[i].replace(",", "."))
     return array
 
 

@@ -1,13 +1,16 @@
 """Tables on their way out: in the formats they come in, whole or not at all, and safe to open.
 
 A spreadsheet runs what begins with `=`, `+`, `-` or `@`. Text of a CSV that begins so, and is not
-a number, gets an apostrophe in front, which spreadsheets hide; files with types keep it as it is.
+a number, gets an apostrophe in front; files with types keep it as it is. What begins so after some
+apostrophes gets one more: so `unguarded` gives back exactly what was written.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -19,13 +22,17 @@ import pyarrow.compute as pc
 
 from dcem.extras import extra_needed
 from dcem.files import require_file_place, whole_file
-from dcem.table.messages import InputError
+from dcem.table.messages import InputError, notice
+from dcem.table.values import is_known, is_plain_text
+from dcem.text import counted
 
 STATISTICS = {".dta": "write_dta", ".sav": "write_sav", ".xpt": "write_xport"}  # of pyreadstat
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".arrow", ".feather", ".xlsx", *STATISTICS)
 SHEET_ROWS = (1 << 20) - 1  # of a workbook, below the header
+LONGEST_CELL = 32_767  # characters of a cell of a workbook
 LONGEST_NUMBER = 10**15  # a spreadsheet keeps fifteen digits
-RUNS = r"^[=+\-@\t\r]"
+RUNS = r"^'*[=+\-@\t\r]"
+GUARDED = r"^'('*[=+\-@\t\r])"
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
@@ -48,11 +55,39 @@ def table_writer(out: Path) -> Iterator[Write]:
         begun: list[Write] = []
 
         def write(batch: pa.RecordBatch) -> None:
+            _refuse_lost(out, batch)
             if not begun:
                 begun.append(opened.enter_context(_writer(out, partial, batch.schema)))
             begun[0](batch)
 
         yield write
+
+
+def _refuse_lost(out: Path, batch: pa.RecordBatch) -> None:
+    """Refuse what a format cannot hold, and text that it cuts: two people would become one."""
+    suffix = out.suffix.lower()
+    if suffix in (".parquet", ".arrow", ".feather"):
+        return
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        kind = column.type
+        if not is_known(column):
+            raise InputError(
+                f"{out}: column {name!r} holds values of the type {kind}, which a {suffix} file "
+                "cannot hold. Write a .parquet file, or leave the column out."
+            )
+        text = column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
+        if not (pa.types.is_string(text.type) or pa.types.is_large_string(text.type)):
+            continue
+        if pc.any(pc.match_substring(text, "\0")).as_py():
+            raise InputError(
+                f"{out}: column {name!r} holds NUL characters, at which a {suffix} file would cut "
+                "its text. Write a .parquet file."
+            )
+        if suffix == ".xlsx" and (pc.max(pc.utf8_length(text)).as_py() or 0) > LONGEST_CELL:
+            raise InputError(
+                f"{out}: column {name!r} holds text of more than {LONGEST_CELL:,} characters, at "
+                "which a workbook would cut it. Write a .parquet or .csv file."
+            )
 
 
 @contextmanager
@@ -89,31 +124,50 @@ def csv_text(frame: pd.DataFrame, **how: Any) -> str:
     return frame.assign(**safe).set_axis(columns, axis=1).to_csv(index=False, **how)
 
 
+def _runs(column: Any) -> Any:
+    """Which cells of text a spreadsheet would run, or hold an apostrophe of ours before such."""
+    return pc.and_not(
+        pc.match_substring_regex(column, RUNS), pc.match_substring_regex(column, NUMBER)
+    )
+
+
 def guarded(value: Any) -> Any:
     """Text that a spreadsheet would run, with an apostrophe in front; all else as it is.
 
     >>> guarded("=1+1"), guarded("-9"), guarded("A")
     ("'=1+1", '-9', 'A')
     """
-    if not isinstance(value, str) or not value or value[0] not in "=+-@\t\r":
+    if not isinstance(value, str) or not re.match(RUNS, value):
         return value
     is_number = pc.match_substring_regex(pa.scalar(value), NUMBER).as_py()
     return value if is_number else f"'{value}"
 
 
-def _guarded_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+def unguarded(table: pa.Table) -> pa.Table:
+    """The text of a table, names of columns included, as it was before it went into a CSV.
+
+    >>> unguarded(pa.table({"'=x": ["'+49 30", "''-a", "-9", "A"]})).to_pydict()
+    {'=x': ['+49 30', "'-a", '-9', 'A']}
+    """
+    columns = [
+        pc.replace_substring_regex(column, GUARDED, r"\1") if is_plain_text(column) else column
+        for column in table.columns
+    ]
+    return pa.table(columns, names=[re.sub(GUARDED, r"\1", name) for name in table.column_names])
+
+
+def _guarded_batch(batch: pa.RecordBatch, counts: Counter[str]) -> pa.RecordBatch:
     columns = []
-    for column in batch.columns:
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             column = column.cast(pa.string())
-            runs = pc.and_not(
-                pc.match_substring_regex(column, RUNS), pc.match_substring_regex(column, NUMBER)
-            )
+            runs = _runs(column)
             if pc.any(runs).as_py():
                 safe = pc.binary_join_element_wise("'", column, "")
                 column = pc.if_else(runs, safe, column)
+                counts[name] += pc.sum(runs).as_py()
         columns.append(column)
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
@@ -127,8 +181,10 @@ def _csv(out: Path, partial: Path, schema: pa.Schema) -> Iterator[Write]:
     """
     import pyarrow.csv
 
+    counts: Counter[str] = Counter()
+
     def write(batch: pa.RecordBatch) -> None:
-        rows = _guarded_batch(batch)
+        rows = _guarded_batch(batch, counts)
         for quoting in ("none", "needed"):
             buffer = pa.BufferOutputStream()  # a refused batch leaves nothing in the file
             options = pyarrow.csv.WriteOptions(include_header=False, quoting_style=quoting)
@@ -147,6 +203,12 @@ def _csv(out: Path, partial: Path, schema: pa.Schema) -> Iterator[Write]:
         csv.writer(header, lineterminator="\n").writerow(map(guarded, schema.names))
         file.write(header.getvalue().encode())
         yield write
+    for name, cells in counts.items():
+        notice(
+            f"{out.name}: {counted(cells, 'value')} of column {name!r} would run in a spreadsheet, "
+            "because of = + - or @ at the beginning, and got an apostrophe in front. A list of "
+            "tests is read without it; to write values as they are, choose .parquet or .xlsx."
+        )
 
 
 def _as_cells(rows: Any) -> Any:
