@@ -10,17 +10,18 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import shutil
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dcem.app.places import Place, looks_readable
-from dcem.files import is_running, write_text
+from dcem.files import held, is_held, write_text
 from dcem.table.formats import parquet_files
 from dcem.table.messages import InputError, did_you_mean
 from dcem.table.read import READ_SUFFIXES
@@ -28,8 +29,9 @@ from dcem.table.roles import Roles
 from dcem.table.settings import NAME as SETTINGS
 from dcem.table.settings import Reasons, Settings, read_settings, settings_text
 
-UPLOADS = "dcem-app-"  # and the number of the process: what a killed one left behind is removed
+UPLOADS = "dcem-app-"  # locked while it is used: what a killed process left behind is removed
 SAVING = threading.Lock()  # two tabs may post at once
+LEFT = re.compile(rf"{UPLOADS}[0-9a-f]{{16}}")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,60}")
 
 
@@ -217,13 +219,21 @@ def typed(path: Path, start: Path) -> str:
 @contextmanager
 def private_folder() -> Iterator[Path]:
     """A folder that only this user can enter, removed at the end; also what earlier ones left."""
-    for left in Path(tempfile.gettempdir()).glob(f"{UPLOADS}*"):
-        number = left.name.removeprefix(UPLOADS).partition("-")[0]
-        owner = getattr(os, "getuid", lambda: None)()
-        if number.isdigit() and not is_running(int(number)) and left.lstat().st_uid == owner:
-            shutil.rmtree(left, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=f"{UPLOADS}{os.getpid()}-")).resolve()
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    place = Path(tempfile.gettempdir()).resolve()
+    owner = getattr(os, "getuid", lambda: None)()
+    for left in place.glob(f"{UPLOADS}*"):
+        with suppress(OSError):  # of somebody else, or gone by now
+            is_ours = LEFT.fullmatch(left.name) and left.lstat().st_uid == owner
+            if is_ours and left.is_dir() and not is_held(left):
+                shutil.rmtree(left, ignore_errors=True)
+    while True:
+        folder = place / f"{UPLOADS}{secrets.token_hex(8)}"
+        folder.mkdir(mode=0o700)
+        with held(folder):
+            if not folder.exists():  # removed by another start, before it was locked
+                continue
+            try:
+                yield folder
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+            return

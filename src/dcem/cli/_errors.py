@@ -54,15 +54,8 @@ def message_for(error: Exception) -> str | None:
         what = (error.strerror or type(error).__name__).lower()
         if error.filename is None:
             return what if error.errno in (errno.ENOSPC, errno.EDQUOT) else None
-        return f"{_wanted(error.filename)}: {what}"
+        return f"{os.fsdecode(error.filename)}: {what}"
     return str(error) if isinstance(error, InputError | MissingExtra) else None
-
-
-def _wanted(filename: Any) -> str:
-    """The file that was asked for, where this is the neighbour it was to be renamed from."""
-    folder, name = os.path.split(os.fsdecode(filename))
-    neighbour = re.fullmatch(rf"\.(.+)\.{os.getpid()}\.\w+", name)
-    return os.path.join(folder, neighbour[1]) if neighbour else str(filename)
 
 
 def with_options(message: str, command: Any) -> str:
