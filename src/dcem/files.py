@@ -44,6 +44,8 @@ def real_place(path: Path) -> Path:
         is_loop = real.is_symlink()  # where it leads back to itself
     except (OSError, RuntimeError):
         is_loop = True
+    except ValueError:
+        raise InputError(f"{str(path)!r} cannot be the name of a file.") from None
     if is_loop:
         raise InputError(f"{path} is a link that leads back to itself. Name another place.")
     return real
