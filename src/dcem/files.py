@@ -133,7 +133,7 @@ def _beside(place: Path, *, is_folder: bool) -> Iterator[Path]:
             partial.mkdir()
         else:
             os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-        lock = _locked(partial)
+        lock = _locked(partial, wait=True)
         if partial.exists():  # else another run removed it before it was locked
             break
         _release(lock)
@@ -185,12 +185,8 @@ def remove_abandoned(place: Path) -> None:
     """Remove what runs that no longer exist left beside `place` on their way to it."""
     with suppress(OSError):
         for path in [path for path in place.parent.iterdir() if _is_left(path, place)]:
-            if is_held(path):
-                continue
-            if path.suffix == ".old" and not place.exists():  # ended between two renames
-                os.rename(path, place)
-            else:
-                _remove(path)
+            ended_between = path.suffix == ".old"  # two renames: it may be the only one
+            remove_unheld(path, place if ended_between else None)
 
 
 def _left(place: Path, kind: str) -> Path:
@@ -219,7 +215,7 @@ def _remove(path: Path) -> None:
 @contextmanager
 def held(path: Path) -> Iterator[None]:
     """Lock a file or folder for as long as the block runs, or until this process ends."""
-    lock = _locked(path)
+    lock = _locked(path, wait=True)
     try:
         yield
     finally:
@@ -228,12 +224,29 @@ def held(path: Path) -> Iterator[None]:
 
 def is_held(path: Path) -> bool:
     """Whether a process holds the lock of a file or folder, or nobody can tell."""
-    lock = _locked(path)
+    lock = _locked(path, shared=True)
     _release(lock)
     return lock is None
 
 
-def _locked(path: Path) -> int | None:
+def remove_unheld(path: Path, keep_as: Path | None = None) -> None:
+    """Remove a file or folder that nobody holds; or rename it to `keep_as`, if that is not there.
+
+    It is locked meanwhile: whoever has just made it finds it gone, and makes another.
+    """
+    lock = _locked(path)
+    if lock is None:
+        return
+    try:
+        if keep_as is None or keep_as.exists():
+            _remove(path)
+        else:
+            os.rename(path, keep_as)
+    finally:
+        _release(lock)
+
+
+def _locked(path: Path, *, wait: bool = False, shared: bool = False) -> int | None:
     """A lock on a file or folder; None if another has it, or if there is no lock to be had."""
     if fcntl is None:
         return None
@@ -241,8 +254,9 @@ def _locked(path: Path) -> int | None:
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError:
         return None
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(number, kind if wait else kind | fcntl.LOCK_NB)
     except OSError:
         os.close(number)
         return None
