@@ -25,6 +25,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from dcem.cli._terminal import guarded_streams, trusted
 from dcem.extras import MissingExtra, missing_extra
 from dcem.table.messages import DataWarning, InputError, LeakWarning
 
@@ -72,7 +73,7 @@ def with_options(message: str, command: Any) -> str:
 def complain(kind: str, message: str) -> None:
     """Write one message to stderr, its kind in colour where there is a terminal."""
     colour = typer.colors.RED if kind == "error" else typer.colors.YELLOW
-    typer.secho(f"{kind}: ", fg=colour, bold=True, nl=False, err=True)
+    typer.secho(f"{kind}: ", fg=colour, bold=True, nl=False, file=trusted(sys.stderr))
     typer.echo(message, err=True)
 
 
@@ -105,6 +106,11 @@ def _leave(number: int, frame: FrameType | None) -> None:
 
 class PoliteGroup(TyperGroup):
     """A group that turns failures into messages and warnings about data into notes."""
+
+    def main(self, *given: Any, **how: Any) -> Any:
+        """Parse and run; see `dcem.cli._terminal` for where it prints to."""
+        with guarded_streams():
+            return super().main(*given, **how)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Options under the names they had before keep working for a release, with a note."""

@@ -118,16 +118,16 @@ class Outputs:
         from dcem.text import duration
 
         has_page = {"html", "md"} & {*self.files.values()}
-        shown = document.answer() if brief else document.in_short() if has_page else document
-        to_terminal(shown, console, self.words)
         writers = {"html": to_html, "md": to_markdown, "json": to_json}
         page = roles_as_options(document)
         texts = {
             path: writers[kind](document if kind == "json" else page, self.words)
             for path, kind in self.files.items()
         }
-        for path, text in (texts | dict(more or {})).items():
+        for path, text in (texts | dict(more or {})).items():  # first: nobody may read the rest
             write_text(path, text)
+        shown = document.answer() if brief else document.in_short() if has_page else document
+        to_terminal(shown, console, self.words)
         rest = " Full report:" if has_page else ""
         console.print(f"\nDone in {duration(time.perf_counter() - self.begun)}.{rest}")
         for path in texts | dict(more or {}):

@@ -43,8 +43,7 @@ def demo(
     against the true outcomes of new people. Writes `report.html` (one file, no network needed),
     `report.md` and `comparison.csv`.
     """
-    from rich.console import Console
-
+    from dcem.cli._console import Console
     from dcem.report.document import Figure
     from dcem.report.figures.task import draw_task
     from dcem.tasks import make_sinusoid

@@ -32,9 +32,9 @@ def init(
     Gives the reason for every role, and lists what is in doubt. Read the file and change what is
     wrong; the other commands then need no options. Roles that you give as options are kept.
     """
-    from rich.console import Console
     from rich.markup import escape
 
+    from dcem.cli._console import Console
     from dcem.files import require_file_place, write_text
     from dcem.report.words import speak
     from dcem.table import propose_roles

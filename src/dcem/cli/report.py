@@ -35,8 +35,7 @@ def report(
 
     Nothing is computed again: the numbers are those that were saved.
     """
-    from rich.console import Console
-
+    from dcem.cli._console import Console
     from dcem.report.from_json import read_result, words_of
     from dcem.table.messages import InputError
 
