@@ -13,7 +13,7 @@ from functools import singledispatch
 
 from dcem.report import document as doc
 from dcem.report.words import in_field_words
-from dcem.text import listed
+from dcem.text import listed, printable
 
 # Signs of emphasis, code, mathematics, tags, links and entities, and what escapes one. Where they
 # cannot be taken for that they are left, so that the text itself is readable: heart_rate, <65.
@@ -36,7 +36,7 @@ def to_markdown(document: doc.Document, words: str = "general") -> str:
         lines += block(section)
     lines += [document.footer, ""] if document.footer else []
     text = "\n".join(lines).rstrip() + "\n"
-    return re.sub(r"\n{3,}", "\n\n", text)
+    return printable(re.sub(r"\n{3,}", "\n\n", text))
 
 
 def cell(content: doc.Cell) -> str:
