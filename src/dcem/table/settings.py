@@ -105,6 +105,8 @@ def _keys(section: Any, where: str) -> dict[str, Any]:
             isinstance(value, list) and any(isinstance(v, list | dict) for v in value)
         ):
             raise InputError(f"{where}: {name!r} must be a value or a list of values.")
+        if any(isinstance(v, int) and abs(v) >= 1 << 63 for v in as_list(value)):
+            raise InputError(f"{where}: the number at {name!r} is too large.")
     named = {name.replace("-", "_"): value for name, value in section.items()}
     if "most_rows" in named:
         notice(f"{where}: most_rows is now called sample_rows; rename it.")
