@@ -56,6 +56,8 @@ def message_for(error: Exception) -> str | None:
         if error.filename is None:
             return what if error.errno in (errno.ENOSPC, errno.EDQUOT) else None
         return f"{os.fsdecode(error.filename)}: {what}"
+    if isinstance(error, OverflowError) and "too large to convert" in str(error):
+        return "one of the numbers that were given is too large"
     return str(error) if isinstance(error, InputError | MissingExtra) else None
 
 
