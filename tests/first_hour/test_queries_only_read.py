@@ -94,7 +94,7 @@ def test_duckdb(folder, query):
     [
         "SELECT * FROM t;",
         "SELECT x, sum(y) OVER () AS s FROM t",
-        "WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 2) SELECT x FROM c",
+        "WITH RECURSIVE c (x) AS (SELECT 1 UNION SELECT x + 1 FROM c WHERE x < 2) SELECT x FROM c",
         "VALUES (1), (2)",
         "SELECT max(x) AS m FROM t GROUP BY y",
     ],

@@ -1,4 +1,4 @@
-"""Two writers of one place, with the same process number as in two containers, leave a whole one."""
+"""Two writers of one place, both process 1 as in two containers, leave a whole one."""
 
 import os
 import subprocess

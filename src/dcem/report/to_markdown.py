@@ -19,7 +19,7 @@ from dcem.text import listed, printable
 # cannot be taken for that they are left, so that the text itself is readable: heart_rate, <65.
 SIGNS = (
     r"[`*~$]|\\(?=[^\w\s]|$)|(?<![^\W_])_|_(?![^\W_])|<(?=[a-zA-Z/!?])|&(?=#?\w+;)"
-    r"|(?<=\])\(|\[(?=[^\[\]]*\]:)"
+    r"|(?<=\])\(|\[(?=[^\[\]]*\](:|$))"
 )
 ENTITIES = {"<": "&lt;", "&": "&amp;"}  # of which not every dialect takes a backslash
 

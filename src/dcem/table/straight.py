@@ -90,4 +90,4 @@ def _read(source: Any, name: str, how: dict[str, Any]) -> UserTable:
 
 def _has_columns(source: Any) -> bool:
     """Whether it is a frame of some library: columns with names."""
-    return any(hasattr(source, name) for name in ("columns", "column_names", "schema"))
+    return any(hasattr(type(source), name) for name in ("columns", "column_names", "schema"))
