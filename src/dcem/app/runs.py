@@ -139,13 +139,17 @@ class Run:
         return [path for path in inside if path.name[0] != "." and path.name not in INTERNAL]
 
     def _is_locked(self) -> bool:
-        return is_held(self.folder / "process")
+        process = self.folder / "process"
+        return process.is_file() and is_held(process)
 
     def cancel(self) -> None:
         """End it and all processes that it started."""
         if self.state != "running":
             return
-        number = int((self.folder / "process").read_text())
+        text = _tail(self.folder / "process")
+        if not (text.isascii() and text.isdecimal()) or int(text[:20]) < 2:
+            return
+        number = int(text)
         _note_end(self.folder, cancelled=True)
         _end(number, signal.SIGTERM)
         until = time.monotonic() + PATIENCE
