@@ -1,9 +1,6 @@
 """A model folder that is replaced while others read it, and what a killed save leaves."""
 
-import os
 import resource
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

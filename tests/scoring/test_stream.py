@@ -1,8 +1,6 @@
 """Files of any length: order, columns, formats, and nothing half-written."""
 
 import json
-import subprocess
-import sys
 import threading
 import time
 import warnings

@@ -1,6 +1,5 @@
 """Tables written: whole, safe to open, and refused in places where nothing can be written."""
 
-import os
 from decimal import Decimal
 
 import numpy as np

@@ -76,7 +76,7 @@ def guarded_streams() -> Iterator[None]:
     before = sys.stdout, sys.stderr
     with open(os.devnull, "w", encoding="utf-8") as nowhere:  # where a stream was closed before
         out, err = (Shown(nowhere if stream is None else stream) for stream in before)
-        sys.stdout, sys.stderr = out, err  # type: ignore[assignment]
+        sys.stdout, sys.stderr = out, err
         try:
             yield
         finally:

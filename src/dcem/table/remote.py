@@ -28,7 +28,7 @@ SERVER = ".postgresql"  # the ending of a file that holds the address of a datab
 DATABASES = (".duckdb", ".sqlite", ".sqlite3", ".db", SERVER)
 ROWS_PER_READ = 1 << 20  # that are read at once
 ONLY_READS = "a query may only read this database: one SELECT statement."
-ALONE = {  # settings of DuckDB: this file is read, and nothing else anywhere
+ALONE: dict[str, Any] = {  # settings of DuckDB: this file is read, and nothing else anywhere
     "enable_external_access": False,
     "python_enable_replacements": False,
     "autoload_known_extensions": False,
