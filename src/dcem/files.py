@@ -278,7 +278,6 @@ def read_bytes(path: Path, most: int = LARGEST) -> bytes:
         about = os.fstat(number)
         if not stat.S_ISREG(about.st_mode):
             raise OSError(errno.EINVAL, "not an ordinary file", str(path))
-        content = file.read(most + 1) if about.st_size <= most else None
-    if content is None or len(content) > most:
-        raise OSError(errno.EFBIG, f"larger than {most:,} bytes", str(path))
-    return content
+        if about.st_size > most:
+            raise OSError(errno.EFBIG, f"larger than {most:,} bytes", str(path))
+        return file.read()
