@@ -15,6 +15,20 @@ from functools import partial
 from math import ceil, floor, inf, isnan
 
 MISSING = "–"
+# What a terminal obeys instead of showing it: controls, marks that turn the direction of writing,
+# other ends of lines, and bytes of a file name that are no text.
+COMMANDS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def printable(text: str) -> str:
+    """A text of any origin as it may be printed.
+
+    >>> printable("age\\x1b[2J, sex")
+    'age�[2J, sex'
+    """
+    return COMMANDS.sub("�", text)
 
 
 def decimal(value: float, digits: int = 2, sign: bool = False) -> str:

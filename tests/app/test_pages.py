@@ -272,7 +272,7 @@ def test_a_file_of_two_gigabytes_is_kept_with_little_memory(tmp_path) -> None:
 def test_the_command_says_its_address_and_leaves_nothing_behind(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
-    left = tmp_path / "tmp" / "dcem-app-999999999-x"  # of an app that was killed
+    left = tmp_path / "tmp" / "dcem-app-0123456789abcdef"  # of an app that was killed
     left.mkdir()
     write_survey(tmp_path / "survey.csv")
     command = [sys.executable, "-u", "-m", "dcem", "app", "--no-browser", str(tmp_path)]

@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+import json
 import re
 import sqlite3
 import zipfile
@@ -228,7 +229,9 @@ def test_a_comparison_made_with_these_roles_is_gone_by_whatever_is_fitted(app) -
     run = Run(study.folder / "compare-1")
     run.folder.mkdir()
     (run.folder / "dcem.toml").write_text((study.folder / "dcem.toml").read_text())
-    (run.folder / "job.json").write_text('{"step": "compare", "result": "comparison.json"}')
+    (run.folder / "job.json").write_text(
+        json.dumps({"step": "compare", "result": "comparison.json", "command": [], "time": 0})
+    )
     (run.folder / "ended.json").write_text('{"code": 0}')
     (run.folder / "comparison.json").write_text("{}")
     study = app.work.study(study.name)

@@ -159,13 +159,6 @@ def test_bad_input_at_the_real_command(dcem, tmp_path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", [".x.csv.{pid}.tmp", ".x.csv.{pid}.partial", "x.csv"])
-def test_a_temporary_file_is_called_by_the_name_that_was_wanted(name) -> None:
-    path = os.path.join("out", name.format(pid=os.getpid()))
-    error = PermissionError(13, "Permission denied", path)
-    assert run(raising(error)).stderr == "error: out/x.csv: permission denied\n"
-
-
 def test_every_extra_named_exists() -> None:
     import tomllib
     from pathlib import Path

@@ -1,9 +1,6 @@
 """A model folder that is replaced while others read it, and what a killed save leaves."""
 
-import os
 import resource
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +11,7 @@ import pytest
 from forked import FORK, started
 
 from dcem import methods
-from dcem.files import exchange, remove_abandoned
+from dcem.files import exchange, held, remove_abandoned
 from dcem.saving import load_model
 from dcem.table.write import write_frame
 
@@ -76,22 +73,19 @@ def test_folders_change_places(tmp_path, monkeypatch, can_swap):
 
 @pytest.mark.parametrize("name", ["model", "scores [1].csv", "a*?.csv"])
 def test_what_dead_runs_left_is_removed_and_an_only_copy_is_put_back(tmp_path, name):
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    place = tmp_path / name
-    for left in (f".{name}.{gone.pid}.tmp", f".{name}.{os.getpid()}.tmp", f".{name}.x.tmp"):
-        (tmp_path / left).mkdir()
-    (tmp_path / f".{name}.{gone.pid}.partial").write_text("names and scores")
-    (tmp_path / f".{name}.{gone.pid}.old").mkdir()
+    place, left = tmp_path / name, f".{name}.{'0' * 15}"
+    (tmp_path / f"{left}1.partial").mkdir()
+    (tmp_path / f"{left}2.partial").write_text("names and scores")
+    (tmp_path / f"{left}3.partial").mkdir()
+    (tmp_path / f".{name}.x.partial").mkdir()
+    (tmp_path / f"{left}4.old").mkdir()
+    with held(tmp_path / f"{left}3.partial"):
+        remove_abandoned(place)
+    own = {name, f"{left}3.partial", f".{name}.x.partial"}
+    assert {path.name for path in tmp_path.iterdir()} == own
+    (tmp_path / f"{left}4.old").mkdir()
     remove_abandoned(place)
-    assert {path.name for path in tmp_path.iterdir()} == {
-        name,
-        f".{name}.{os.getpid()}.tmp",
-        f".{name}.x.tmp",
-    }
-    (tmp_path / f".{name}.{gone.pid}.old").mkdir()
-    remove_abandoned(place)
-    assert not (tmp_path / f".{name}.{gone.pid}.old").exists()
+    assert not (tmp_path / f"{left}4.old").exists()
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """Tables written: whole, safe to open, and refused in places where nothing can be written."""
 
-import os
 from decimal import Decimal
 
 import numpy as np
@@ -61,9 +60,9 @@ def test_an_empty_table_keeps_its_header(tmp_path) -> None:
 
 
 def test_what_a_killed_run_left_is_cleared(tmp_path) -> None:
-    left = tmp_path / ".t.csv.999999999.partial"
+    left = tmp_path / ".t.csv.0123456789abcdef.partial"
     left.write_text("somebody's score")
-    other = tmp_path / f".t.csv.{os.getpid()}.partial.keep"
+    other = tmp_path / ".t.csv.0123456789abcdef.partial.keep"
     other.write_text("not ours")
     write_frame(FRAME, tmp_path / "t.csv")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([other.name, "t.csv"])

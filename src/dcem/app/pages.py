@@ -31,7 +31,7 @@ from dcem.files import write_text
 from dcem.methods.choosing import DEFAULT
 from dcem.report.words import FIELDS, speak
 from dcem.table.messages import InputError
-from dcem.table.roles import as_list
+from dcem.table.roles import Roles, as_list
 from dcem.table.settings import NAME as SETTINGS
 from dcem.table.settings import settings_text
 from dcem.text import duration
@@ -253,7 +253,7 @@ class Pages:
         words = form.get("words") if form.get("words") in FIELDS else "general"
         plain: dict[str, Any] = study.left.get("draft", {})
         try:
-            plain = roles_form.clicked(form, study.place)
+            plain = self._readable(roles_form.clicked(form, study.place), study)
             rows = form.whole("sample_rows", 0, *SAMPLE_ROWS) if form.get("sample_rows") else None
             asks = plain.get("label") and plain["label"] != form.get("values_of")
             if asks and roles_form.needs_meaning(study.place, plain):
@@ -294,7 +294,10 @@ class Pages:
         """Write the roles beside the table, where commands look for them."""
         study, _ = self._with_roles(request)
         settings = replace(study.settings, table=study.table)
-        write_text(study.table.parent / SETTINGS, settings_text(settings))
+        beside = study.table.parent / SETTINGS
+        if beside.is_symlink():
+            raise InputError(f"{beside} is a link, which these pages do not write to.")
+        write_text(beside, settings_text(settings))
         return f"/t/{study.name}/check"
 
     def leave_out(self, request: Request, form: Posted) -> str:
@@ -384,7 +387,14 @@ class Pages:
         study = self._study(request)
         if study.roles is None:
             raise InputError("First state what the columns mean.")
-        return study, study.roles
+        return study, Roles.from_plain(self._readable(study.settings.roles, study))
+
+    def _readable(self, roles: dict[str, Any], study: Study) -> dict[str, Any]:
+        """Roles that name no file which these pages may not read."""
+        given = roles.get("testing_probability")
+        if not isinstance(given, str):
+            return roles
+        return {**roles, "testing_probability": self.work.of_role(given, study.place.header())}
 
     def _step(self, request: Request) -> tuple[Study, str]:
         step = request.path_params["step"]

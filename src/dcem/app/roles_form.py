@@ -75,7 +75,8 @@ def query_beside(path: Path) -> str | None:
 def _beside(path: Path) -> Settings:
     """The settings file beside a table, if it is about that one."""
     file = path.parent / SETTINGS
-    settings = read_settings(file) if file.is_file() else Settings()
+    is_own = file.is_file() and not file.is_symlink()  # a link may lead to where nobody may read
+    settings = read_settings(file) if is_own else Settings()
     is_of = settings.table is None or settings.table.resolve() == path
     return settings if is_of else Settings()
 

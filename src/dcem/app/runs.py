@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from dcem.app.places import Place, preview
-from dcem.files import write_text
+from dcem.files import is_held, read_bytes, write_text
 from dcem.text import remaining
 
 try:
@@ -39,6 +39,7 @@ except ImportError:  # elsewhere than on Linux and macOS: the end of the app is 
 PATIENCE = 3.0  # seconds that a process has to end by itself
 INTERNAL = ("job.json", "ended.json", "progress", "process")
 SHOWN = 16_000  # characters of the end of a log
+NAME = re.compile(r"[a-z-]{1,40}-[0-9]{1,9}")  # of a run
 NUMBER = re.compile(r"-?\d*\.\d{4,}(e-?\d+)?")
 
 
@@ -61,7 +62,9 @@ class Run:
     @property
     def result(self) -> Path:
         """The file, or folder, that is written last."""
-        return self.folder / self.job["result"]
+        result = (self.folder / str(self.job["result"])).resolve()
+        is_own = result.is_relative_to(self.folder.resolve())
+        return result if is_own else self.folder / "none"
 
     @property
     def ended(self) -> dict[str, Any]:
@@ -131,25 +134,22 @@ class Run:
 
     def files(self) -> list[Path]:
         """What it wrote, relative to its folder; its log, roles and Python too, and no links."""
-        found = (p for p in self.folder.rglob("*") if p.is_file() and not p.is_symlink())
+        found = (p for p in self.folder.rglob("*") if p.is_file() and _is_inside(p, self.folder))
         inside = sorted(path.relative_to(self.folder) for path in found)
         return [path for path in inside if path.name[0] != "." and path.name not in INTERNAL]
 
     def _is_locked(self) -> bool:
-        if fcntl is None:
-            return True  # its end is seen by the app that began it, or by nobody
-        try:
-            with (self.folder / "process").open() as file:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            return True
-        return False
+        process = self.folder / "process"
+        return process.is_file() and is_held(process)
 
     def cancel(self) -> None:
         """End it and all processes that it started."""
         if self.state != "running":
             return
-        number = int((self.folder / "process").read_text())
+        text = _tail(self.folder / "process")
+        if not (text.isascii() and text.isdecimal()) or int(text[:20]) < 2:
+            return
+        number = int(text)
         _note_end(self.folder, cancelled=True)
         _end(number, signal.SIGTERM)
         until = time.monotonic() + PATIENCE
@@ -210,11 +210,19 @@ def next_folder(parent: Path, step: str) -> Path:
 def runs(parent: Path, step: str = "*") -> list[Run]:
     """The runs of a step, the latest first."""
 
-    def place(folder: Path) -> int:
-        return -int(folder.name.rpartition("-")[2])
+    named = [path for path in parent.glob(f"{step}-*") if NAME.fullmatch(path.name)]
+    found = [Run(path) for path in named if _is_job(_json(path / "job.json"))]
+    return sorted(found, key=lambda run: -int(run.name.rpartition("-")[2]))
 
-    found = (path for path in parent.glob(f"{step}-*") if (path / "job.json").is_file())
-    return [Run(path) for path in sorted(found, key=place)]
+
+def _is_job(job: Mapping[str, Any]) -> bool:
+    """Whether it is what `start` writes: nothing else is shown, or begun again."""
+    kinds: dict[str, Any] = {"step": str, "command": list, "result": str, "time": (int, float)}
+    return all(isinstance(job.get(name), kind) for name, kind in kinds.items())
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    return path.resolve() == folder.resolve() / path.relative_to(folder)
 
 
 def _wait(process: subprocess.Popen[bytes], folder: Path, lock: TextIO) -> None:
@@ -243,13 +251,15 @@ def _rounded(cell: str) -> str:
 
 def _json(file: Path) -> dict[str, Any]:
     try:
-        return dict(json.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+        return dict(json.loads(read_bytes(file)))
+    except (OSError, ValueError, TypeError, RecursionError):
         return {}
 
 
 def _tail(file: Path) -> str:
     """The end of a text, from a whole line on."""
+    if not file.is_file():  # a pipe would be waited for
+        return ""
     try:
         with file.open("rb") as opened:
             opened.seek(max(0, file.stat().st_size - SHOWN))

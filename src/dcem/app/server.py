@@ -17,7 +17,7 @@ from dcem.app.guard import Guard, Keys
 from dcem.app.pages import Pages
 from dcem.app.runs import runs
 from dcem.app.workspace import Work, private_folder
-from dcem.files import require_folder_place
+from dcem.files import real_place, require_folder_place
 from dcem.table.messages import InputError
 
 ADDRESS = "127.0.0.1"
@@ -58,7 +58,7 @@ def serve(
     say
         Called with what a person at the terminal should read.
     """
-    places = tuple(folder.resolve() for folder in folders)
+    places = tuple(map(real_place, folders))
     for folder in places:
         if not folder.is_dir():
             raise InputError(f"{folder} is not a folder.")
@@ -70,7 +70,7 @@ def serve(
     ):
         listening.bind((ADDRESS, 0))  # any port that is free
         number = listening.getsockname()[1]
-        work = Work(places, out.resolve(), uploads)
+        work = Work(places, real_place(out), uploads)
         address = f"http://{ADDRESS}:{number}/?token={keys.address}"
         say(f"dcem, on this machine only: {address}")
         say(f"Reads tables in {', '.join(map(str, places))}; writes results to {work.out}.")

@@ -10,17 +10,18 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dcem.app.places import Place, looks_readable
-from dcem.files import is_running, write_text
+from dcem.files import held, read_bytes, remove_unheld, write_text
 from dcem.table.formats import parquet_files
 from dcem.table.messages import InputError, did_you_mean
 from dcem.table.read import READ_SUFFIXES
@@ -28,8 +29,10 @@ from dcem.table.roles import Roles
 from dcem.table.settings import NAME as SETTINGS
 from dcem.table.settings import Reasons, Settings, read_settings, settings_text
 
-UPLOADS = "dcem-app-"  # and the number of the process: what a killed one left behind is removed
+UPLOADS = "dcem-app-"  # locked while it is used: what a killed process left behind is removed
+TEXTS = "people_query", "error", "words"  # of what was left on the pages
 SAVING = threading.Lock()  # two tabs may post at once
+LEFT = re.compile(rf"{UPLOADS}[0-9a-f]{{16}}")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,60}")
 
 
@@ -145,6 +148,25 @@ class Work:
         real = path.resolve()
         return any(real.is_relative_to(one) for one in (*self.folders, self.uploads))
 
+    def of_role(self, given: str | None, columns: Sequence[str]) -> str | None:
+        """The role `testing_probability`: a column, or a list of tests that may be read.
+
+        It is the only role that may name a file.
+        """
+        if not given or given in columns:
+            return given
+        try:
+            path = (self.start / Path(given)).resolve()
+            is_open = self._is_open(path) or path.is_relative_to(self.out)
+        except (OSError, ValueError, RuntimeError):
+            raise InputError(f"{given!r} cannot be the name of a file.") from None
+        if not is_open or (Path(given).is_file() and not path.is_file()):
+            raise InputError(
+                f"{given!r} is neither a column nor in the folders that these pages may read: "
+                f"{', '.join(map(str, self.folders))}."
+            )
+        return str(path) if path.is_file() else given
+
     def listing(self, folder: Path) -> tuple[list[Path], list[Path]]:
         """Folders in a folder, and tables; a folder of Parquet files is both."""
         found = sorted(folder.iterdir(), key=lambda one: one.name.casefold())
@@ -154,8 +176,8 @@ class Work:
 
     def studies(self) -> list[Study]:
         """Those whose table is still there, the latest first."""
-        files = sorted(self.out.glob("*/study.json"), key=lambda f: -f.stat().st_mtime)
-        found = [self._read(file) for file in files]
+        files = [file for file in self.out.glob("*/study.json") if file.is_file()]
+        found = [self._read(file) for file in sorted(files, key=lambda f: -f.stat().st_mtime)]
         return [study for study in found if study is not None and study.place.exists()]
 
     def study(self, name: str) -> Study:
@@ -168,14 +190,18 @@ class Work:
     def _read(self, file: Path) -> Study | None:
         """A study as it was left; None if its file is damaged or its table may not be read."""
         try:
-            plain = json.loads(file.read_text(encoding="utf-8"))
+            plain = json.loads(read_bytes(file))
             table = self.inside(plain.pop("table"))
             settings = file.parent / SETTINGS
             said = read_settings(settings) if settings.exists() else Settings()
-        except (OSError, ValueError, TypeError, AttributeError, KeyError):
+            if "people" in plain and not self._is_open(Path(plain["people"])):
+                del plain["people"]  # a link since it was chosen
+            if any(not isinstance(plain.get(name, ""), str) for name in TEXTS):
+                return None
+            if not isinstance(plain.get("draft", {}), dict):
+                return None
+        except (OSError, ValueError, TypeError, AttributeError, KeyError, RuntimeError):
             return None
-        if "people" in plain and not self._is_open(Path(plain["people"])):
-            del plain["people"]  # a link since it was chosen
         return Study(file.parent, table, self.start, said, plain)
 
     def open(self, place: Place) -> Study:
@@ -217,13 +243,21 @@ def typed(path: Path, start: Path) -> str:
 @contextmanager
 def private_folder() -> Iterator[Path]:
     """A folder that only this user can enter, removed at the end; also what earlier ones left."""
-    for left in Path(tempfile.gettempdir()).glob(f"{UPLOADS}*"):
-        number = left.name.removeprefix(UPLOADS).partition("-")[0]
-        owner = getattr(os, "getuid", lambda: None)()
-        if number.isdigit() and not is_running(int(number)) and left.lstat().st_uid == owner:
-            shutil.rmtree(left, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=f"{UPLOADS}{os.getpid()}-")).resolve()
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    place = Path(tempfile.gettempdir()).resolve()
+    owner = getattr(os, "getuid", lambda: None)()
+    for left in place.glob(f"{UPLOADS}*"):
+        with suppress(OSError):  # of somebody else, or gone by now
+            is_ours = LEFT.fullmatch(left.name) and left.lstat().st_uid == owner
+            if is_ours and left.is_dir():
+                remove_unheld(left)
+    while True:
+        folder = place / f"{UPLOADS}{secrets.token_hex(8)}"
+        folder.mkdir(mode=0o700)
+        with held(folder):
+            if not folder.exists():  # removed by another start, before it was locked
+                continue
+            try:
+                yield folder
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+            return

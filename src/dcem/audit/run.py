@@ -43,10 +43,23 @@ from dcem.estimation.results import EVERYBODY
 from dcem.table.disclosure import few_people
 from dcem.table.known_rates import known_words
 from dcem.table.labels import SelectiveLabels
+from dcem.table.load import UserTable
 from dcem.table.messages import formerly, require_share
 from dcem.table.positives_only import require_record
+from dcem.table.straight import takes_tables
 
 
+def _about(table: UserTable) -> dict[str, Any]:
+    """Arguments of an audit that follow from how its table was read."""
+    return {
+        "sources": table.encoder.sources,
+        "dates": table.encoder.dates,
+        "attributes": table.by_attribute(),
+        "suspicious": {column.name: column.flag for column in table.columns if column.flag},
+    }
+
+
+@takes_tables(_about)
 @formerly(row_budget="max_rows")
 @on_one_thread
 def audit_labels(
@@ -70,10 +83,12 @@ def audit_labels(
     Parameters
     ----------
     problem
-        The table. Without groups the audit is one of overlap, prevalence and sensitivity. Groups
-        are compared with everybody else, or with its `reference_group`. Where
-        tests were drawn by a known design (`testing_probability`), estimates for everybody are
-        those of the design, whatever the models say.
+        The table: a frame (pandas, polars, Arrow, ...) or the path of a file, with its roles as
+        keywords (`label="flu", group="race"`, the fields of `Roles`); what `read_table` returns; or
+        `SelectiveLabels`. Without groups the audit is one of overlap, prevalence and sensitivity.
+        Groups are compared with everybody else, or with its `reference_group`. Where tests were
+        drawn by a known design (`testing_probability`), estimates for everybody are those of the
+        design, whatever the models say.
     sources
         The raw column of each feature, where several features come from one column.
     dates

@@ -99,7 +99,7 @@ def load_benchmark(source: str | Path, **overrides: Any) -> Benchmark:
         raise _unknown("preset", where, preset_names(), "dcem", "A file ends in .toml. ")
     try:
         content = tomllib.loads(text.decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{where} is not valid TOML: {error}") from None
     changes = {name: value for name, value in overrides.items() if value is not None}
     benchmark = _benchmark_of({"name": path.stem} | content, where, changes)

@@ -25,6 +25,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from dcem.cli._terminal import guarded_streams, trusted
 from dcem.extras import MissingExtra, missing_extra
 from dcem.table.messages import DataWarning, InputError, LeakWarning
 
@@ -54,15 +55,10 @@ def message_for(error: Exception) -> str | None:
         what = (error.strerror or type(error).__name__).lower()
         if error.filename is None:
             return what if error.errno in (errno.ENOSPC, errno.EDQUOT) else None
-        return f"{_wanted(error.filename)}: {what}"
+        return f"{os.fsdecode(error.filename)}: {what}"
+    if isinstance(error, OverflowError) and "too large to convert" in str(error):
+        return "one of the numbers that were given is too large"
     return str(error) if isinstance(error, InputError | MissingExtra) else None
-
-
-def _wanted(filename: Any) -> str:
-    """The file that was asked for, where this is the neighbour it was to be renamed from."""
-    folder, name = os.path.split(os.fsdecode(filename))
-    neighbour = re.fullmatch(rf"\.(.+)\.{os.getpid()}\.\w+", name)
-    return os.path.join(folder, neighbour[1]) if neighbour else str(filename)
 
 
 def with_options(message: str, command: Any) -> str:
@@ -79,7 +75,7 @@ def with_options(message: str, command: Any) -> str:
 def complain(kind: str, message: str) -> None:
     """Write one message to stderr, its kind in colour where there is a terminal."""
     colour = typer.colors.RED if kind == "error" else typer.colors.YELLOW
-    typer.secho(f"{kind}: ", fg=colour, bold=True, nl=False, err=True)
+    typer.secho(f"{kind}: ", fg=colour, bold=True, nl=False, file=trusted(sys.stderr))
     typer.echo(message, err=True)
 
 
@@ -112,6 +108,11 @@ def _leave(number: int, frame: FrameType | None) -> None:
 
 class PoliteGroup(TyperGroup):
     """A group that turns failures into messages and warnings about data into notes."""
+
+    def main(self, *given: Any, **how: Any) -> Any:
+        """Parse and run; see `dcem.cli._terminal` for where it prints to."""
+        with guarded_streams():
+            return super().main(*given, **how)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Options under the names they had before keep working for a release, with a note."""

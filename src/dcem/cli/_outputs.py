@@ -12,6 +12,46 @@ if TYPE_CHECKING:
     from dcem.report.document import Document
 
 
+MADE = b"Made with dcem"  # at the end of each page
+OWN_KEYS = {"title", "words", "made"}, {"fitted to", "rule", "flagged"}  # of results, as JSON
+OWN_COLUMNS = (  # of scores, of lists of tests, of comparisons
+    {"distance", "like_tested"},
+    {"distance", "probability", "reason"},
+    {"method", "target", "metric"},
+)
+LONGEST = 1 << 26  # bytes of a page
+
+
+def written_with(place: Path) -> list[Path]:
+    """The files that a command writes where it is asked to write `place`."""
+    if place.is_dir():
+        scored = next(place.rglob("*.parquet"), None)
+        of_compare = [place / f"comparison.{ending}" for ending in ("csv", "md", "json")]
+        return [*of_compare, *([scored] if scored else [])]
+    if place.suffix.lower() in (".html", ".htm"):
+        return [place, place.with_suffix(".md")]
+    return [place, place.with_name(f"{place.name}.decisions.json")]
+
+
+def is_own(file: Path) -> bool:
+    """Whether a file is one that dcem wrote, by what is in it."""
+    import json
+
+    from dcem.files import read_bytes
+    from dcem.table import read_header
+
+    suffix = file.suffix.lower()
+    try:
+        if suffix in (".html", ".htm", ".md"):
+            return MADE in read_bytes(file, LONGEST)
+        if suffix == ".json":
+            keys = {*json.loads(read_bytes(file, LONGEST))}
+            return any(own <= keys for own in OWN_KEYS)
+        return file.is_file() and any(own <= {*read_header(file)} for own in OWN_COLUMNS)
+    except (OSError, ValueError, TypeError, RecursionError):
+        return False
+
+
 class Outputs:
     """The files that a command was asked for; made before the work, so that it can refuse them.
 
@@ -23,14 +63,14 @@ class Outputs:
         self, files: Sequence[tuple[Path | None, str]], source: Path, words: str = "general"
     ) -> None:
         from dcem.extras import MissingExtra, is_installed, is_missing
-        from dcem.files import require_file_place
+        from dcem.files import real_place, require_file_place
         from dcem.report.words import speak
         from dcem.table.messages import InputError
 
         speak(words)  # refuses words it does not know
         self.source, self.words, self.begun = source, words, time.perf_counter()
         self.files = {path: kind for path, kind in files if path is not None}
-        taken = {source.resolve(): "read"}
+        taken = {real_place(source): "read"}
         for path, kind in files:
             if path is None:
                 continue
@@ -42,7 +82,7 @@ class Outputs:
             if kind == "html" and not is_installed("matplotlib"):
                 raise MissingExtra(is_missing(path.name, "matplotlib"))
             require_file_place(path)
-            if (other := taken.setdefault(path.resolve(), kind)) != kind:
+            if (other := taken.setdefault(real_place(path), kind)) != kind:
                 what = "the input file" if other == "read" else "also named for another output"
                 raise InputError(f"{path} is {what}. Write to another file.")
 
@@ -78,16 +118,16 @@ class Outputs:
         from dcem.text import duration
 
         has_page = {"html", "md"} & {*self.files.values()}
-        shown = document.answer() if brief else document.in_short() if has_page else document
-        to_terminal(shown, console, self.words)
         writers = {"html": to_html, "md": to_markdown, "json": to_json}
         page = roles_as_options(document)
         texts = {
             path: writers[kind](document if kind == "json" else page, self.words)
             for path, kind in self.files.items()
         }
-        for path, text in (texts | dict(more or {})).items():
+        for path, text in (texts | dict(more or {})).items():  # first: nobody may read the rest
             write_text(path, text)
+        shown = document.answer() if brief else document.in_short() if has_page else document
+        to_terminal(shown, console, self.words)
         rest = " Full report:" if has_page else ""
         console.print(f"\nDone in {duration(time.perf_counter() - self.begun)}.{rest}")
         for path in texts | dict(more or {}):

@@ -27,6 +27,10 @@ OF_THE_MODEL = ("monitor",)  # those for which columns mean what they meant for 
 SHARED = ("words", "seed", "query", "sample_rows")  # choices that may stand outside all sections
 EITHER = ("threshold", "capacity")  # one of them on the command line stands for both
 ADDED_TO = ("exclude", "missing", "category")  # lists that an option may be meant to lengthen
+OUTPUTS = {  # options that name what a command writes, and how its name ends
+    "report": (".html", ".htm"), "markdown": (".md",), "json": (".json",), "out": ()
+}  # fmt: skip
+TYPED_ONLY = ("address",)  # other machines: named by a person, not by a file beside a table
 SHOWN = 4  # entries of a list, where what was taken is told
 SAID_OF_TABLE = (*Roles.settable(), "config", "query", "words")  # what the next command needs too
 PANEL = "Settings"
@@ -120,6 +124,10 @@ def fill_from_file(command: Any, ctx: Any, args: list[str]) -> None:
                 "Name all that should apply.",
                 err=True,
             )
+    for name in OUTPUTS:
+        if path is not None and name in values and given.get(name) is None:
+            places = [_output_place(path, name, str(one)) for one in as_list(values[name])]
+            values[name] = [*map(str, places)] if isinstance(values[name], list) else str(places[0])
     if settings.table is not None:
         values["table"] = str(settings.table)
     if not may_stand_in_file(command, "table"):
@@ -149,6 +157,32 @@ def fill_from_file(command: Any, ctx: Any, args: list[str]) -> None:
         typer.echo(f"From {path}: {taken}.", err=True)
 
 
+def _output_place(path: Path, name: str, value: str) -> Path:
+    """The place that a settings file names for an output.
+
+    Such a file may come with a table, from anybody: it names places in its own folder, and what is
+    there is replaced only if dcem wrote it.
+    """
+    from dcem.cli._outputs import is_own, written_with
+    from dcem.files import real_place
+
+    place = path.parent / value
+    if not real_place(place).is_relative_to(real_place(path.parent)):
+        raise InputError(
+            f"{path}: {name} = {value!r} is outside the folder of that file, where alone it may "
+            f"name outputs. Give the option --{name} yourself."
+        )
+    if (endings := OUTPUTS[name]) and place.suffix.lower() not in endings:
+        raise InputError(f"{path}: {name} = {value!r} must end in {' or '.join(endings)}.")
+    for one in written_with(place):
+        if one.exists() and not is_own(one):
+            raise InputError(
+                f"{path}: {name} = {value!r} would replace {one}, which dcem did not write. Give "
+                f"the option --{name} yourself, or name another place."
+            )
+    return place
+
+
 def _columns_named(given: Mapping[str, Any]) -> set[str]:
     """Columns that options give a role, or keep as features."""
     roles = set(Roles.named("column", "columns", "rate")) - {"exclude", "category"}
@@ -175,6 +209,9 @@ def _settings_for(settings: Settings, command: Any, path: Path | None) -> dict[s
         if name not in names or name in Roles.settable():
             hint = _AS_ROLE if name in Roles.settable() else did_you_mean(name, names)
             raise InputError(f"{path}: {command.name} has no option {name!r}.{hint}")
+    for name in TYPED_ONLY:
+        if name in own:
+            raise InputError(f"{path}: give the option --{name} yourself: no file may name it.")
     shared = settings.shared
     for name in shared:
         if name not in SHARED:
@@ -216,12 +253,14 @@ def is_typed(context: Any, name: str) -> bool:
 
 def remember(command: Any, ctx: Any) -> None:
     """Write the roles and choices of a call that went well; what the file held besides stays."""
-    from dcem.files import write_text
+    from dcem.files import real_place, write_text
 
     if not ctx.params.get("remember"):
         return
     table = Path(ctx.params["table"])
-    path = ctx.params["config"] or find_settings(table) or table.parent / NAME
+    path: Path = ctx.params["config"] or find_settings(table) or table.parent / NAME
+    if ctx.params["config"] is None and path.is_symlink():
+        raise InputError(f"{path} is a link. Name the file to write: --config FILE.")
     before = read_settings(path) if path.exists() else Settings()
     now = {name: value for name, value in ctx.params.items() if value not in (None, False, [], ())}
     roles = {name: now[name] for name in Roles.settable() if name in now}
@@ -229,6 +268,14 @@ def remember(command: Any, ctx: Any) -> None:
     for name in now:
         if is_typed(ctx, name) and name not in {*roles, "table", "config", "remember"}:
             value = now[name]
+            if name in OUTPUTS:
+                place, folder = real_place(Path(value)), real_place(path.parent)
+                if not place.is_relative_to(folder):
+                    typer.echo(f"note: --{name} is outside {folder}: not remembered.", err=True)
+                    continue
+                value = place.relative_to(folder)
+            elif name in TYPED_ONLY:
+                continue
             plain = value if isinstance(value, bool | int | float | list) else str(value)
             choices.setdefault(command.name, {})[name] = plain
     earlier = {name: before.roles[name] for name in before.roles if name not in ctx.params}

@@ -48,10 +48,9 @@ def audit(
     on the group, and how strong an unmeasured cause would have to be to change the answer. True
     outcomes are not needed.
     """
-    from rich.console import Console
-
     from dcem.audit.positives_only import audit_found, found_steps
     from dcem.audit.run import audit_labels, audit_steps
+    from dcem.cli._console import Console
     from dcem.report.words import speak
     from dcem.table import read_table
     from dcem.table.messages import InputError

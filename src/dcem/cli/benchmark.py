@@ -56,12 +56,11 @@ def run(
     the same folder.
     """
     started = time.monotonic()
-    from rich.console import Console
-
     from dcem.benchmark.progress import Display
     from dcem.benchmark.read import status as read_status
     from dcem.benchmark.run import run as run_benchmark
     from dcem.benchmark.toml_file import load_benchmark
+    from dcem.cli._console import Console
     from dcem.text import duration
 
     path = None if cohort is None else str(cohort.absolute())
@@ -99,10 +98,10 @@ def run(
 @app.command()
 def status(store: StoreArgument) -> None:
     """Show the progress of every benchmark in a store."""
-    from rich.console import Console
     from rich.table import Table
 
     from dcem.benchmark.read import status as read_status
+    from dcem.cli._console import Console
 
     console = Console()
     found = read_status(store)
@@ -158,10 +157,9 @@ def compare(
     Ends with status 1 if anything differs by more than the comparison allows, or if a planned cell
     has no result.
     """
-    from rich.console import Console
-
     from dcem.benchmark.read import missing
     from dcem.benchmark.read import results as read
+    from dcem.cli._console import Console
     from dcem.files import write_text
     from dcem.paper import agreement
 
@@ -204,10 +202,10 @@ def presets() -> None:
 
     Impossible settings, in which a share of people above 100 % would be tested, are not counted.
     """
-    from rich.console import Console
     from rich.table import Table
 
     from dcem.benchmark.toml_file import load_benchmark, preset_names
+    from dcem.cli._console import Console
     from dcem.tasks.registry import KINDS, possible
 
     table = Table(box=None)

@@ -39,9 +39,8 @@ def check(
     Takes under a minute: overlap is judged from a few thousand rows, and `dcem audit` examines it
     fully. Without roles, those that `dcem init` would propose are used and shown.
     """
-    from rich.console import Console
-
     from dcem.app.commands import as_options
+    from dcem.cli._console import Console
     from dcem.cli.init import show
     from dcem.compare.first_look import first_look
     from dcem.compare.one_column import about_dominant

@@ -77,8 +77,7 @@ def compare(
     assumption, or "not estimable" with the reason; and on planted outcomes, which are simulated
     from the table's own features.
     """
-    from rich.console import Console
-
+    from dcem.cli._console import Console
     from dcem.compare.fitting import be_ready, check_methods, default_methods
     from dcem.compare.positives_only import usual_methods
     from dcem.files import require_folder_place

@@ -43,8 +43,7 @@ def demo(
     """
     import time
 
-    from rich.console import Console
-
+    from dcem.cli._console import Console
     from dcem.files import write_text
     from dcem.report.to_html import to_html
     from dcem.table.write import write_frame

@@ -99,8 +99,7 @@ def fit(
     With --bounds the model also learns limits for each person's risk. `dcem predict` can then give
     them at any strength; the card shows them at this one.
     """
-    from rich.console import Console
-
+    from dcem.cli._console import Console
     from dcem.compare.durations import fit_seconds
     from dcem.compare.one_column import about_dominant
     from dcem.estimation.bounds import check_strength

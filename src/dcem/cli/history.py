@@ -25,8 +25,7 @@ def history(
     are computed only from strictly earlier rows of the same person, so they may be used as
     features. For rows to be scored, do the same: put them in one table with the earlier rows.
     """
-    from rich.console import Console
-
+    from dcem.cli._console import Console
     from dcem.table.times import add_history
     from dcem.table.write import require_output, table_writer
 

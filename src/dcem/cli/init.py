@@ -36,9 +36,9 @@ def init(
     """
     import sys
 
-    from rich.console import Console
     from rich.markup import escape
 
+    from dcem.cli._console import Console
     from dcem.files import require_file_place, write_text
     from dcem.report.words import speak
     from dcem.table import propose_roles

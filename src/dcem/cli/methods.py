@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from dcem.cli._console import Console
     from dcem.methods.describe import Description
 
 
@@ -17,8 +16,7 @@ def methods(
     ] = None,
 ) -> None:
     """List the methods, or explain one: its idea, assumptions, failures and parameters."""
-    from rich.console import Console
-
+    from dcem.cli._console import Console
     from dcem.methods.describe import describe
 
     console = Console(highlight=False)

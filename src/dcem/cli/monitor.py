@@ -35,8 +35,7 @@ def monitor(
     still calibrated, for everybody and for each group. A summary of the first table is stored with
     the model. Columns keep the roles they had then, unless options change them.
     """
-    from rich.console import Console
-
+    from dcem.cli._console import Console
     from dcem.report.words import speak
     from dcem.scoring import TableModel, monitor_model
     from dcem.table import read_table

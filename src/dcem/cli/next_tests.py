@@ -46,10 +46,10 @@ def next_tests(
     tests with them, keep them, and weight the results by their inverse. The label, tested and
     group columns are found by the names that they had when the model was fitted.
     """
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
+    from dcem.cli._console import Console
     from dcem.report.words import BESIDE_A_LIST, speak
     from dcem.scoring import TableModel, next_tests
     from dcem.scoring.next_tests import LESS

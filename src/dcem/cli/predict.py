@@ -67,9 +67,9 @@ def predict(
     which the risk lies at that strength; `outcome_set`, which contains the outcome nine times in
     ten; and, with `flagged`, a `decision`: act, do not act, or cannot say.
     """
-    from rich.console import Console
     from rich.markup import escape
 
+    from dcem.cli._console import Console
     from dcem.estimation.results import EXTRAPOLATION
     from dcem.files import write_text
     from dcem.report.words import speak

@@ -35,9 +35,8 @@ def report(
 
     Nothing is computed again: the numbers are those that were saved.
     """
-    from rich.console import Console
-
-    from dcem.report.from_json import read_result, words_of
+    from dcem.cli._console import Console
+    from dcem.report.from_json import as_it_was_saved, read_result, words_of
     from dcem.table.messages import InputError
 
     if result.is_dir():
@@ -49,4 +48,5 @@ def report(
     document = read_result(result)
     kinds = [(path, path.suffix.lower()[1:]) for path in places]
     outputs = Outputs(kinds, result, words or words_of(result))
-    outputs.write(document, Console(highlight=False), brief=True)
+    with as_it_was_saved(result):
+        outputs.write(document, Console(highlight=False), brief=True)

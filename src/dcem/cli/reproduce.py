@@ -46,9 +46,8 @@ def reproduce(
     fits that an exhibit needs are run first, in a store under `--out`; if interrupted, they can be
     resumed. The numbers of every figure are written beside it as CSV.
     """
-    from rich.console import Console
-
     from dcem.benchmark.progress import Display
+    from dcem.cli._console import Console
     from dcem.paper import Drawn, Recorded, Runs, find, reservations
     from dcem.paper import reproduce as draw
 
@@ -77,9 +76,9 @@ def reproduce(
 
 
 def _list(recorded: Path | None) -> None:
-    from rich.console import Console
     from rich.table import Table
 
+    from dcem.cli._console import Console
     from dcem.paper.exhibits.catalogue import ELSEWHERE, EXHIBITS
     from dcem.paper.sources import Recorded
 

@@ -55,14 +55,26 @@ from dcem.table.disclosure import few_people
 from dcem.table.encoder import Encoder
 from dcem.table.known_rates import known_words
 from dcem.table.labels import SelectiveLabels
+from dcem.table.load import UserTable
 from dcem.table.messages import InputError, formerly, notice, readable, rows_text
 from dcem.table.positives_only import require_record
+from dcem.table.straight import takes_tables
 
 MAX_ROWS = 10_000
 FLOOR = 0.005  # differences in AUC that nobody would act on
 DOING, JUDGING = "fitting methods", "judging"  # what is told of it
 
 
+def _about(table: UserTable) -> dict[str, Any]:
+    """Arguments of a comparison that follow from how its table was read."""
+    return {
+        "truth": table.truth,
+        "encoder": table.encoder,
+        "suspicious": {column.name: column.flag for column in table.columns if column.flag},
+    }
+
+
+@takes_tables(_about)
 @formerly(folds="n_folds", resamples="n_resamples", members="n_members")
 @on_one_thread
 def compare_methods(
@@ -97,16 +109,18 @@ def compare_methods(
     Parameters
     ----------
     problem
-        The table.
+        The table: a frame (pandas, polars, Arrow, ...) or the path of a file, with its roles as
+        keywords (`label="flu", group="race"`, the fields of `Roles`); what `read_table` returns; or
+        `SelectiveLabels`.
     methods
         Names from `dcem.methods.names()`; None is the default and its rivals. Gains are counted
         from the better of the simple rivals, `tested-only:boost` (boosted trees) and
         `tested-only:linear` (logistic regression); where neither is among them, from the first, but
         not from the network `tested-only`. Those that learn from the truth need `test` and `truth`.
     truth
-        Everybody's true outcome [n], where it exists. It is used for judging alone: no method, and
-        no other target, sees it. With `test`, a mapping with "test" and, for methods that learn
-        from the truth, "train" and "validation".
+        Everybody's true outcome [n], where it exists; of a frame or a file, the name of its column.
+        It is used for judging alone: no method, and no other target, sees it. With `test`, a
+        mapping with "test" and, for methods that learn from the truth, "train" and "validation".
     test, validation
         People to judge by, and to stop by, where the table was split beforehand. Without `test`
         everybody is judged, by cross-validation, or, where rows have a time, the later half of them

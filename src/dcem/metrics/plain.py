@@ -6,7 +6,8 @@ mappings, so that what was written can be read without a word about its types in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from math import inf, isfinite, nan
 from types import NoneType, UnionType
@@ -18,6 +19,7 @@ from dcem.metrics.estimate import Estimate
 
 ESTIMATE = {"value", "low", "high", "reason"}
 BETWEEN = " minus "  # the names of a pair, as a key
+LARGEST = 1e300
 ENDLESS = {"infinity": inf, "-infinity": -inf}
 
 
@@ -55,32 +57,57 @@ def _key_text(key: Any) -> str:
 
 
 def from_plain(kind: Any, plain: Any) -> Any:
-    """What `to_plain` wrote, as the type that a field declares."""
+    """What `to_plain` wrote, as the type that a field declares; TypeError for another type."""
     origin, inside = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        if plain is None and NoneType in inside:
-            return None
-        return from_plain(next(one for one in inside if one is not NoneType), plain)
+        return _of_several(inside, plain)
     if origin is tuple:
-        each = [inside[0]] * len(plain) if inside[-1] is ... else inside
+        each = [inside[0]] * len(_as(list, plain)) if inside[-1] is ... else inside
         return tuple(from_plain(one, item) for one, item in zip(each, plain, strict=True))
     if origin is frozenset:
-        return frozenset(plain)
-    if origin is not None and issubclass(origin, Mapping):
-        return {_key_as(inside[0], key): from_plain(inside[1], item) for key, item in plain.items()}
+        return frozenset(from_plain(inside[0], item) for item in _as(list, plain))
+    if inspect.isclass(origin) and issubclass(origin, Mapping):
+        items = _as(dict, plain).items()
+        return {_key_as(inside[0], key): from_plain(inside[1], item) for key, item in items}
     if is_dataclass(kind):
         return _object(kind, plain)
     if kind is float:
-        return nan if plain is None else float(ENDLESS.get(plain, plain))
+        return nan if plain is None else _number(plain)
     if kind is np.ndarray:
-        of = [kind if isinstance(item, list) else float for item in plain]
+        of = [kind if isinstance(item, list) else float for item in _as(list, plain)]
         return np.array([from_plain(*item) for item in zip(of, plain, strict=True)], dtype=float)
     if kind is Any and isinstance(plain, dict) and plain.keys() == ESTIMATE:
         return _object(Estimate, plain)
+    return _as(kind, plain) if kind in (int, str, bool, NoneType) else plain
+
+
+def _of_several(kinds: Sequence[Any], plain: Any) -> Any:
+    if plain is None and NoneType in kinds:
+        return None
+    for kind in kinds:
+        try:
+            return from_plain(kind, plain)
+        except (TypeError, ValueError, KeyError):
+            continue
+    raise TypeError(f"{str(plain)[:40]!r} is of another type than was written")
+
+
+def _as(kind: type, plain: Any) -> Any:
+    if type(plain) is not kind:
+        raise TypeError(f"{str(plain)[:40]!r} is no {kind.__name__}")
     return plain
 
 
+def _number(plain: Any) -> float:
+    if isinstance(plain, str) and plain in ENDLESS:
+        return ENDLESS[plain]
+    if type(plain) not in (int, float) or abs(plain) > LARGEST:
+        raise TypeError(f"{str(plain)[:40]!r} is no number")
+    return float(plain)
+
+
 def _object(kind: Any, plain: Mapping[str, Any]) -> Any:
+    _as(dict, plain)
     hints = get_type_hints(kind)
     named = {
         item.name: from_plain(hints[item.name], plain[item.name])

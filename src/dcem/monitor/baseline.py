@@ -55,6 +55,12 @@ class Bins:
     levels: tuple[tuple[int, ...], ...]  # of a category: the levels of each bin
     share: tuple[float, ...]  # of people in each bin
 
+    def __post_init__(self) -> None:
+        if self.share and len(self.share) != len(self.names):
+            raise ValueError(f"the bins of {self.column!r} have other names than shares")
+        if not all(0 <= share <= 1 + 1e-9 for share in self.share):
+            raise ValueError(f"the shares of {self.column!r} are no shares")
+
     def place(self, encoding: Encoding, own: np.ndarray) -> np.ndarray:
         """The bin of each row [n], from the features of its column [n, features]."""
         last = len(self.names) - 1  # what is missing, or a level of its own
@@ -132,6 +138,12 @@ class Baseline:
     effective_sample_size: float = nan  # people who would tell as much if all counted alike
     # share of people within reach of the tests, everybody and groups; 1 if (almost) all of them
     reach: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        size = len(self.coefficients)
+        is_one = np.shape(self.covariance) == (size, size) and min(self.rows, self.people) >= 1
+        if not is_one or min(self.inputs, default=0) < 0 or not all(c.share for c in self.columns):
+            raise ValueError("what it remembers of its table does not fit together")
 
     @classmethod
     def of(

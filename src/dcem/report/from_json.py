@@ -16,12 +16,17 @@ from dcem.audit.positives_only_findings import FoundAudit
 from dcem.audit.results import Audit
 from dcem.compare.positives_only import FoundComparison
 from dcem.compare.results import TableComparison
+from dcem.files import read_bytes
 from dcem.hooks import above
 from dcem.metrics.plain import from_plain
 from dcem.monitor.results import Monitoring
 from dcem.report.document import Document
 from dcem.table.disclosure import SMALL, WITHHELD
 from dcem.table.messages import InputError
+
+FAULTS = (  # what comes of values that are of the right type and make no sense together
+    ArithmeticError, AttributeError, LookupError, RuntimeError, StopIteration, TypeError, ValueError
+)  # fmt: skip
 
 
 def read_result(path: str | Path) -> Document:
@@ -34,7 +39,7 @@ def read_result(path: str | Path) -> Document:
             f"{path}: not a saved audit, comparison or monitoring. Give a JSON file that `dcem "
             "audit` or `dcem monitor` wrote, or the comparison.json of `dcem compare`."
         )
-    with _of_this_version(path):
+    with as_it_was_saved(path):
         of_audit = {"data": saved["made"], "small_cells": True}  # small ones are not in the file
         more = of_audit if kind in (Audit, FoundAudit) else {}
         return above(kind._document)(_result(kind, saved), str(saved["title"]), **more)
@@ -47,8 +52,10 @@ def read_comparison(path: str | Path) -> TableComparison | FoundComparison:
     kind = _kind(saved)
     if kind not in (TableComparison, FoundComparison):
         raise InputError(f"{path}: not a comparison that `dcem compare` saved.")
-    with _of_this_version(path):
-        return _result(kind, saved)
+    with as_it_was_saved(path):
+        comparison = _result(kind, saved)
+        above("to_html")(comparison.document())  # what cannot be shown is no comparison
+        return comparison
 
 
 def words_of(path: Path) -> str:
@@ -69,20 +76,23 @@ def _result(kind: Any, saved: dict[str, Any]) -> Any:
 
 
 @contextmanager
-def _of_this_version(path: Path) -> Iterator[None]:
+def as_it_was_saved(path: Path) -> Iterator[None]:
+    """Say of a result that cannot be read, or shown, that it is not as dcem saved it."""
     try:
         yield
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except InputError:
+        raise
+    except FAULTS as error:
         raise InputError(
-            f"{path}: not a result of this version of dcem ({type(error).__name__}: {error}). "
-            "Compute it again from the table."
+            f"{path}: not a result of this version of dcem, or altered since ("
+            f"{type(error).__name__}: {str(error)[:200]}). Compute it again from the table."
         ) from None
 
 
 def _loaded(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        return json.loads(read_bytes(path))
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not a readable JSON file: {error}.") from None
 
 

@@ -13,11 +13,15 @@ from functools import singledispatch
 
 from dcem.report import document as doc
 from dcem.report.words import in_field_words
-from dcem.text import listed
+from dcem.text import listed, printable
 
 # Signs of emphasis, code, mathematics, tags, links and entities, and what escapes one. Where they
 # cannot be taken for that they are left, so that the text itself is readable: heart_rate, <65.
-SIGNS = r"[`*~$]|\\(?=[^\w\s]|$)|(?<![^\W_])_|_(?![^\W_])|<(?=[a-zA-Z/!?])|(?<=\])\(|&(?=#?\w+;)"
+SIGNS = (
+    r"[`*~$]|\\(?=[^\w\s]|$)|(?<![^\W_])_|_(?![^\W_])|<(?=[a-zA-Z/!?])|&(?=#?\w+;)"
+    r"|(?<=\])\(|\[(?=[^\[\]]*\](:|$))"
+)
+ENTITIES = {"<": "&lt;", "&": "&amp;"}  # of which not every dialect takes a backslash
 
 BAR = r"\|"
 
@@ -36,7 +40,7 @@ def to_markdown(document: doc.Document, words: str = "general") -> str:
         lines += block(section)
     lines += [document.footer, ""] if document.footer else []
     text = "\n".join(lines).rstrip() + "\n"
-    return re.sub(r"\n{3,}", "\n\n", text)
+    return printable(re.sub(r"\n{3,}", "\n\n", text))
 
 
 def cell(content: doc.Cell) -> str:
@@ -57,8 +61,8 @@ def _escaping(names: Collection[str]) -> Callable[[str], str]:
 
     def written(found: re.Match[str]) -> str:
         if found[0] in names:
-            return re.sub(SIGNS, r"\\\g<0>", found[0])
-        return _code(found[0][1:-1]) if len(found[0]) > 1 else f"\\{found[0]}"
+            return re.sub(SIGNS, lambda sign: _sign(sign[0]), found[0])
+        return _code(found[0][1:-1]) if len(found[0]) > 1 else _sign(found[0])
 
     def escape(text: str) -> str:
         flat = spans.sub(written, re.sub(r"\s*[\r\n]+\s*", " ", text))
@@ -66,6 +70,10 @@ def _escaping(names: Collection[str]) -> Callable[[str], str]:
         return re.sub(r"^(\d*)(?=>|[#+-]+\s|[.)]\s)", r"\1\\", flat)
 
     return escape
+
+
+def _sign(sign: str) -> str:
+    return ENTITIES.get(sign, f"\\{sign}")
 
 
 def _as_it_is(name: str) -> str:

@@ -30,7 +30,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dcem import __version__
-from dcem.files import whole_folder
+from dcem.files import LARGEST, read_bytes, real_place, whole_folder
 from dcem.hooks import above
 from dcem.saving.plain_data import Packer, Unpacker, estimator_class
 from dcem.table.messages import InputError, notice
@@ -45,7 +45,7 @@ FORMAT_VERSION = 2
 TENSORS, DESCRIPTION = "model.safetensors", "model.json"
 TABLE = "table."  # before the names of arrays that are not the model's
 CARD, PAGE = "MODEL_CARD.md", "MODEL_CARD.html"
-LONGEST = 1 << 28  # bytes of a description
+LONGEST = {DESCRIPTION: 1 << 28, TENSORS: LARGEST}  # bytes of a file that is read
 TRIES = 50  # readings of a folder that is replaced again and again
 
 
@@ -83,7 +83,7 @@ def require_place(folder: str | Path) -> bool:
     So a save replaces a model, and nothing else is ever lost by it.
     """
     folder = Path(folder)
-    if folder.resolve() == Path.cwd():
+    if real_place(folder) == Path.cwd():
         raise ModelFileError(
             f"{folder} is the current folder, which a model would replace. Name another one."
         )
@@ -197,8 +197,10 @@ def _is_model(folder: Path) -> bool:
         PAGE,
     }:
         return False
-    file = folder / DESCRIPTION
-    return file.is_file() and f'"{FORMAT}"'.encode() in file.read_bytes()
+    try:
+        return f'"{FORMAT}"'.encode() in read_bytes(folder / DESCRIPTION, LONGEST[DESCRIPTION])
+    except OSError:
+        return False
 
 
 # -- what is read -----------------------------------------------------------------------------
@@ -280,8 +282,6 @@ def _read_description(folder: Path) -> dict[str, Any]:
     file = folder / DESCRIPTION
     content = _content(file, f"{folder} holds no saved model")
     try:
-        if len(content) > LONGEST:
-            raise ValueError
         description = json.loads(content, parse_constant=int)  # NaN is refused
         version = description["format_version"] if description["format"] == FORMAT else None
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -335,7 +335,7 @@ def _from_version_1(description: dict[str, Any], arrays: dict[str, np.ndarray]) 
 
 def _content(file: Path, otherwise: str) -> bytes:
     try:
-        return file.read_bytes()
+        return read_bytes(file, LONGEST[file.name])
     except OSError as error:
         gone = isinstance(error, FileNotFoundError | NotADirectoryError)
         why = "is missing" if gone else f"cannot be read ({error.strerror})"

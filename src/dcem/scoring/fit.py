@@ -15,6 +15,7 @@ import numpy as np
 
 from dcem import methods
 from dcem.compare.one_column import about_dominant
+from dcem.files import read_bytes
 from dcem.learners import make_learner
 from dcem.methods.choosing import Choice, choose, choose_from
 from dcem.methods.registry import MEMBERS, delivered
@@ -168,7 +169,7 @@ def choice_for(table: UserTable, comparison: Path | None, *beside: Path) -> Choi
 
 def _saved_choice(place: Path, table: UserTable) -> Choice | None:
     try:
-        saved = json.loads(place.read_text(encoding="utf-8"))
+        saved = json.loads(read_bytes(place))
         roles = table.roles.in_words()
         return choose_from(saved, table.source.sha256, roles, record=not table.roles.no_record)
     except (OSError, ValueError, RecursionError) as error:

@@ -339,7 +339,7 @@ class TableModel:
                 {str(name): float(share) for name, share in described.get("missing", {}).items()},
                 str(described.get("why", "")),
                 None if start is None else _source(start),
-                baseline=baseline and from_plain(Baseline, baseline),
+                baseline=None if baseline is None else from_plain(Baseline, baseline),
             )
             if "bounds" in described:
                 arrays, width = saved.table_arrays, len(made.encoder.feature_names)
@@ -348,6 +348,9 @@ class TableModel:
             wanted = [*getattr(estimator, "feature_names_in_", names)]
             if names != wanted or len(names) != len(estimator.preprocessor_.mean):
                 raise ValueError("its columns do not give the features that it needs")
+            gap = estimator.standardized(np.full((1, len(names)), np.nan))
+            if made.baseline and max(made.baseline.inputs, default=0) >= gap.shape[1]:
+                raise ValueError("it remembers inputs that it does not have")
             made.encoder.transform(pd.DataFrame({name: ["1"] for name in made.encoder.columns}))
         except Exception as error:  # a file is outside input
             raise ModelFileError(

@@ -19,6 +19,7 @@ Nothing heavy is imported: the command line looks for this file before it knows 
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -26,6 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dcem.files import read_bytes
 from dcem.table.messages import InputError, did_you_mean, notice
 from dcem.table.roles import Roles, as_list
 
@@ -33,6 +35,7 @@ NAME = "dcem.toml"
 WIDTH = 96
 ASKED = ("label", "tested", "group", "positive")  # roles that may be open
 OPEN = "?"  # stands for a role that a person has yet to name
+LONGEST = 1 << 24  # bytes of the file
 
 Reasons = Mapping[tuple[str, str], str]  # of (role, column or value)
 
@@ -65,10 +68,11 @@ def find_settings(table: Path | None = None) -> Path | None:
 def read_settings(path: Path) -> Settings:
     """Read a settings file; what it cannot mean is an error with the nearest match."""
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raw = tomllib.loads(read_bytes(path, LONGEST).decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        why = "nested too deep" if isinstance(error, RecursionError) else error
         raise InputError(
-            f"{path}: not a readable TOML file: {error}. Text goes in quotes, lists in brackets: "
+            f"{path}: not a readable TOML file: {why}. Text goes in quotes, lists in brackets: "
             'label = "sepsis", group = ["race", "sex"].'
         ) from None
     table = raw.pop("table", None)
@@ -107,6 +111,8 @@ def _keys(section: Any, where: str) -> dict[str, Any]:
             isinstance(value, list) and any(isinstance(v, list | dict) for v in value)
         ):
             raise InputError(f"{where}: {name!r} must be a value or a list of values.")
+        if any(isinstance(v, int) and abs(v) >= 1 << 63 for v in as_list(value)):
+            raise InputError(f"{where}: the number at {name!r} is too large.")
     named = {name.replace("-", "_"): value for name, value in section.items()}
     if "most_rows" in named:
         notice(f"{where}: most_rows is now called sample_rows; rename it.")
@@ -183,12 +189,13 @@ def _comment(why: str) -> list[str]:
 
 
 def _value(value: Any) -> str:
-    """A value as TOML writes it; its strings are those of JSON, but for one character."""
+    """A value as TOML writes it; its strings are those of JSON, but for some controls."""
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, bool | int | float):
         return json.dumps(value)
-    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+    text = json.dumps(str(value), ensure_ascii=False)
+    return re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _one_line(text: str) -> str:
