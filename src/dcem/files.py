@@ -27,12 +27,12 @@ from pathlib import Path
 
 from dcem.table.messages import InputError
 
-TICK = 50_000_000  # nanoseconds, longer than systems take to move the times of files on
 try:
     import fcntl
 except ImportError:  # elsewhere than on Linux and macOS nothing that was left behind is removed
     fcntl = None  # type: ignore[assignment]
 
+TICK = 50_000_000  # nanoseconds, longer than systems take to move the times of files on
 TRIAL = 1 << 16  # bytes written to see whether there is room
 LARGEST = 1 << 31  # bytes of a file that is read at once
 TRIES = 100  # renamings of a folder that others replace at the same time
