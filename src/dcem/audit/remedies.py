@@ -35,6 +35,9 @@ TO_DO = {
     "few-tests": "Collect more tests before you conclude anything.",
     "no-groups": "Name the column with the group (`group`).",
     "group-too-small": "Merge small groups, or learn more about them; do not report them as equal.",
+    "features-determine-group": "If such a column is the group under another name, leave it out "
+    "(`exclude`) and audit again. If it is a reason to test, report the plain rates: the table "
+    "cannot tell the reason from the group.",
     "group-withheld": "Ask somebody who may see all counts how many of these people were tested.",
     "tested-less": "Ask those who decide what might explain it; if nothing does, the rule has to "
     "change. Until then, do not train on the record as it is.",

@@ -397,7 +397,8 @@ class Audit(ShowsItself):
         """The largest difference in testing that the data allow, all groups at once; else NaN."""
         usable = [one.difference for one in self.testing if one.difference.estimable]
         wider = norm.ppf(1 - 0.025 / (1 if self.mirrored else max(len(usable), 1))) / Z
-        return max((abs(e.value) + wider * (e.high - e.low) / 2 for e in usable), default=nan)
+        far = (min(abs(e.value) + wider * (e.high - e.low) / 2, 1.0) for e in usable)
+        return max(far, default=nan)
 
     def matters(self, difference: Estimate) -> bool:
         """Whether a difference in rates is large enough to be more than a note."""

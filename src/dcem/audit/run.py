@@ -141,11 +141,14 @@ def audit_labels(
     risk = nuisances.outcome_alone
     if risk is None:
         risk = true_risk(problem, nuisances.outcome)
-    rates = testing_rates(problem, people, nuisances if varies else None)
+    rates = testing_rates(problem, people, nuisances if varies else None, sources)
     prevalence = tightened(evaluator, prevalences(evaluator))
-    left = models_leave(evaluator, enough, rng) if varies else {}
+    shared = any(rate.difference.estimable for rate in rates)
+    left = models_leave(evaluator, enough, rng, shared=shared) if varies else {}
     by_attribute = {
-        name: testing_rates(alone, People.of(alone), fit(alone, outcomes=False, about=name))
+        name: testing_rates(
+            alone, People.of(alone), fit(alone, outcomes=False, about=name), sources
+        )
         for name, alone in (attributes or {}).items()
         if varies
     }
@@ -186,7 +189,9 @@ def audit_labels(
             calibration=calibrate(problem, people, nuisances.testing) if varies else None,
             yields=yields(problem, people, nuisances.testing if varies else None),
             prevalence=prevalence,
-            independence=check_independence(problem, people, nuisances) if grouped else None,
+            independence=check_independence(problem, people, nuisances, sources)
+            if grouped
+            else None,
             testing_sensitivity=of_testing,
             prevalence_sensitivity=of_prevalence,
             performance_sensitivity=of_performance,

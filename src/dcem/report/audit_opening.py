@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dcem.audit.findings import COMPATIBLE
 from dcem.audit.results import Audit, Prevalence, TestingRate, TestingSensitivity
+from dcem.estimation.determined import DETERMINED
 from dcem.estimation.findings import SEVERITIES
 from dcem.estimation.overlap import HARDLY
 from dcem.estimation.results import EVERYBODY, WITHHELD, Overlap
@@ -59,10 +60,13 @@ def verdict(audit: Audit) -> doc.Verdict:
             _assumption(audit),
         )
     if not known:
+        why = {rate.difference.reason: None for rate in audit.testing}
+        told = [reason for reason in why if reason.startswith(DETERMINED)]
+        because = f" {capitalised(told[0])}." if told else ""
         return doc.Verdict(
             "caution",
             "It cannot be determined whether groups are tested unequally",
-            ("No group can be compared with others at equal features.", *_record(audit)),
+            (f"No group can be compared with others at equal features.{because}", *_record(audit)),
             "Not sure at all. This does not mean that the groups are treated alike.",
         )
     widest, alike = decimal(max(100 * audit.widest, 0.1), 1), audit.widest <= COMPATIBLE
@@ -424,8 +428,14 @@ def limits(audit: Audit) -> tuple[str, ...]:
         if not rate.difference.estimable and rate.group != audit.reference
     }
     hidden = [name for name, reason in lost.items() if reason == WITHHELD.reason]
-    small = [name for name in lost if name not in hidden]
+    told = [name for name, reason in lost.items() if reason.startswith(DETERMINED)]
+    small = [name for name in lost if name not in (*hidden, *told)]
     if audit.grouped and audit.extent == "some":
+        if told:
+            found.append(
+                f"Anything about how {groups(told)} would be tested at equal features: the "
+                "features determine the group."
+            )
         if small:
             found.append(f"Anything about {groups(small)}: too little is known.")
         if hidden:
