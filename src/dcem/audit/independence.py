@@ -61,8 +61,10 @@ def check_independence(
     The intervals of the odds ratios hold for all groups together. Of groups that the features
     determine among the tested nothing can be said; `sources` is the raw column of each feature.
     """
-    if not enough_results(problem):
-        reason = "too few positives or negatives among the tested"
+    reason = "" if enough_results(problem) else "too few positives or negatives among the tested"
+    if not reason and nuisances.membership_tested is None:
+        reason = f"no group has {FEWEST_PEOPLE} people"
+    if reason:
         none = dict.fromkeys(problem.group_names, Estimate(nan, reason=reason))
         return Independence(none, dict.fromkeys(problem.group_names, nan), nan, reason)
     told = _determined(problem, people, nuisances, sources)
@@ -102,7 +104,11 @@ def _determined(
         },
     )
     alike = replace(problem, reference_group=None)  # here the others are always all others
-    asked = list(problem.by_group())
+    asked = [
+        name
+        for name, mine in problem.by_group().items()
+        if people.count(problem.tested & mine) >= FEWEST_PEOPLE
+    ]
     return determined_groups(alike, people.among(problem.tested), among, asked, sources)
 
 

@@ -29,6 +29,7 @@ from dcem.estimation.cross_fitting import (
     FITTED_CELLS,
     FITTED_ROWS,
     Learners,
+    learnt_groups,
     modelling,
     on_one_thread,
 )
@@ -243,9 +244,10 @@ def audit_steps(
     asked = min(rows, HELD_OUT_ROWS) * len(set(sources or problem.feature_names))
 
     def compared(of: SelectiveLabels, **between: float) -> dict[str, float]:
-        group = {"the group": (0.4 + 0.5 * of.n_groups) * policy} if of.n_groups > 1 else {}
+        n_groups = learnt_groups(of)[1]
+        group = {"the group": (0.4 + 0.5 * n_groups) * policy} if n_groups > 1 else {}
         steps = model_steps(folds, {"who is tested": policy} | between | group)
-        steps[[*steps][-1]] += 1.6e-7 * rows * width * of.n_groups  # everybody, as if of each group
+        steps[[*steps][-1]] += 1.6e-7 * rows * width * n_groups  # everybody, as if of each group
         return steps
 
     found = compared(problem, **{"what a test would show": (0.2 + 0.5 * rate) * policy})
