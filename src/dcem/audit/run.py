@@ -24,6 +24,7 @@ from dcem.audit.sensitivity import prevalence_sensitivity
 from dcem.audit.testing import missing_by_testing, testing_rates
 from dcem.audit.unmeasured import testing_sensitivity
 from dcem.audit.yields import yields
+from dcem.estimation import hidden_cause
 from dcem.estimation.bounds import check_strength
 from dcem.estimation.cross_fitting import (
     FITTED_CELLS,
@@ -225,6 +226,8 @@ def audit_labels(
             bounds=limits,
             bounds_lacking=no_limits,
             deciders=deciders,
+            hidden_cause=hidden_cause.of_prevalence(evaluator, sources),
+            hidden_cause_of_auc=hidden_cause.of_auc(evaluator, risk, sources),
         )
     )
 

@@ -6,6 +6,7 @@ from dcem.audit.findings import COMPATIBLE
 from dcem.audit.results import Audit, Prevalence, TestingRate, TestingSensitivity
 from dcem.estimation.determined import DETERMINED
 from dcem.estimation.findings import SEVERITIES
+from dcem.estimation.hidden_cause import in_words
 from dcem.estimation.overlap import HARDLY
 from dcem.estimation.results import EVERYBODY, WITHHELD, Overlap
 from dcem.metrics.estimate import Estimate
@@ -253,6 +254,8 @@ def _record(audit: Audit) -> list[str]:
     sentences = [
         f"{recorded}; {_source(audit)} it is {percent(found.value)}{unsure}{corrected}{beyond}."
     ]
+    if audit.hidden_cause is not None:
+        sentences.append(f"{capitalised(in_words(audit.hidden_cause, 'that estimate'))}.")
     if any(one.disagrees for one in audit.known):
         sentences.append(
             "That prevalence contradicts the assumption that features explain who is tested: "
@@ -319,6 +322,8 @@ def key_numbers(audit: Audit) -> tuple[doc.KeyNumber, ...]:
         if best is every.within or not best.estimable:
             label += f"; for everybody {_between(every.limits)}"
         label += f"; the record shows {percent(every.recorded.value)}"
+        if best.estimable and audit.hidden_cause is not None:
+            label += f"; {in_words(audit.hidden_cause, short=True)}"
         found.append(doc.KeyNumber(doc.estimate(best, "percent"), label))
     if unrecorded := _about_unrecorded(audit, clear):
         whose = f" for {group(unrecorded.group)}" if len(clear) > 1 else ""
