@@ -110,7 +110,8 @@ def _hide_many(
         for one, secret in zip(parts, few, strict=False)
     ]
     # from the smallest; those with a small count before all others
-    order = sorted(range(len(parts)), key=lambda i: (not small[i], parts[i]["rows"], i))
+    whole = next(iter(together))
+    order = sorted(range(len(parts)), key=lambda i: (not small[i], parts[i][whole], i))
     sums, size = dict.fromkeys(together, 0), 0
     for i in order:
         least = {"rows": size + ENOUGH}
