@@ -366,10 +366,10 @@ def _features(audit: Audit) -> Iterator[Finding]:
             "caution",
             "features",
             f"Testing is predicted mostly from {first.column}",
-            f"It has {percent(first.share)} of the permutation importance of all columns. It may "
-            "simply be why people are tested. But it may also record the test itself, or be "
-            "recorded after the decision. It would then hide disparities, because people with "
-            "equal features were not equal when the decision was made.",
+            f"It has {percent(first.share)} of the permutation importance of all columns. Was it "
+            "known before the decision? Then it is a ground of the decision. If it was recorded "
+            "afterwards, or records the test itself, it hides disparities: people with equal "
+            "features were not equal when the decision was made.",
             column=first.column,
             share=first.share,
         )

@@ -174,5 +174,7 @@ def _jointly(people: People, scores: list[np.ndarray]) -> tuple[float, str]:
     correlation, scale = correlated(rows, people.person)
     total = rows[:, : len(people.weight)].sum(axis=1) / scale
     rank = int(np.linalg.matrix_rank(correlation, tol=1e-3, hermitian=True))
+    if not rank:
+        return nan, "the features leave nothing open about the group"
     statistic = float(total @ np.linalg.pinv(correlation, rcond=1e-3, hermitian=True) @ total)
     return float(chi2.sf(statistic, rank)), ""

@@ -52,7 +52,9 @@ TO_DO = {
     "calibration": "Add columns that are known to affect testing, and audit again.",
     "predictable": "Find out whether a rule decides, or whether a column records the decision.",
     "model-leaves": "Add columns that are known to affect testing, and audit again.",
-    "one-driver": "Audit again without it (`exclude`), and compare the two audits.",
+    "one-driver": "Ask those who record it whether it was known before the decision. If it was, "
+    "keep it: it is a ground of the decision, and without it unequal people would be compared. "
+    "Leave it out (`exclude`) only if it was recorded afterwards.",
     "drives-testing": "Ask those who decide why it matters more for their decision than for what "
     "tests show.",
     "missing-by-testing": "Find out whether these columns are filled in because of the test.",

@@ -9,6 +9,7 @@ methods, or several groups, are spoken of, the intervals hold for all of them at
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dcem.compare.results import (
@@ -382,7 +383,7 @@ def about_fairness(name: str, judged: Judgement, reference_group: str, floor: fl
     else:
         key, says = "groups-alike", ": no two groups' ROC curves differ by more than chance"
     left = not_compared(judged)
-    return found(
+    finding = found(
         key,
         f"`{name}`{says}; largest ROC gap {judged.roc_gap:score}{_but_for(left)}.",
         text,
@@ -394,6 +395,9 @@ def about_fairness(name: str, judged: Judgement, reference_group: str, floor: fl
         gap=judged.roc_gap,
         not_compared=left,
     )
+    if finding.severity == "serious" and judged.roc_gap.value <= judged.gap_by_chance:
+        return replace(finding, severity="caution")  # the gap beside it is one that chance shows
+    return finding
 
 
 def about_calibration(judged: Mapping[str, Judgement]) -> list[Finding]:

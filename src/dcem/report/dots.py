@@ -46,7 +46,7 @@ def axis_of(cells: Sequence[doc.Cell]) -> Axis | None:
     ends = [v for n in numbers for v in (n.estimate.value, n.estimate.low, n.estimate.high)]
     ends = [end for end in ends if isfinite(end)]  # no interval is NaN; one may have no end
     low, high = min(ends), max(ends)
-    if 0 < low < 0.6 * high:  # near enough to show the distance from nothing
+    if 0 < low < (high - low) / 2:  # near enough to show the distance from nothing
         low = 0.0
     span = (high - low) or abs(high) or 1.0
     rough = span / 4
