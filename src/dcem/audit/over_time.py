@@ -71,7 +71,7 @@ def over_time(problem: SelectiveLabels, people: People, fit: Callable[..., Nuisa
         fitted = fit(asked, about=PERIOD)
         found = replace(
             found,
-            testing=_without_counts(testing_rates(asked, people, fitted, None)),
+            testing=_without_counts(testing_rates(asked, people, fitted)),
             outcome=check_independence(asked, people, fitted) if enough_results(asked) else None,
         )
     if problem.id is not None:
@@ -80,7 +80,7 @@ def over_time(problem: SelectiveLabels, people: People, fit: Callable[..., Nuisa
         asked = asked_of(codes.astype(np.int64), HISTORY)
         if len(np.unique(codes)) > 1:
             fitted = fit(asked, outcomes=False, about=EARLIER)
-            told_by = testing_rates(asked, people, fitted, None)
+            told_by = testing_rates(asked, people, fitted)
             found = replace(found, earlier=_without_counts(told_by))
     return found
 

@@ -25,9 +25,8 @@ NOTHING_TO_DO = (
 )
 # Key -> what to do; a role in backticks becomes an option of the command line.
 TO_DO = {
-    "leak": "Leave such columns out (`exclude`), unless you know that they are recorded before the "
-    "decision. Audit without them even then: a score that decides may itself contain the "
-    "difference.",
+    "leak": "Ask those who record such a column whether it was known before the decision. If it "
+    "was, keep it: it is a ground of the decision. If it was not, leave it out (`exclude`).",
     "nobody-tested": "Find out where outcomes are recorded.",
     "everybody-tested": "Name the column that says who was tested (`tested`) or the label value "
     "that means untested (`untested_value`), or state that testing was not recorded "

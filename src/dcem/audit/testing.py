@@ -68,7 +68,7 @@ def testing_rates(
     problem: SelectiveLabels,
     people: People,
     nuisances: Nuisances | None,
-    sources: Sequence[str] | None,
+    sources: Sequence[str] | None = None,  # noqa: PT028
 ) -> tuple[TestingRate, ...]:
     """The rates of every group that has people; without models where testing does not vary.
 

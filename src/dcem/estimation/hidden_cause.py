@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import exp, inf, isfinite, log, nan
 
 import numpy as np
@@ -83,15 +84,13 @@ def _moves(evaluator: Evaluator, *, known: bool = True) -> bool:
 
 
 def _found(
-    evaluator: Evaluator, sources: Sequence[str], at: Callable[[float, bool], float]
+    evaluator: Evaluator, sources: Sequence[str], at: Callable[..., float]
 ) -> HiddenCause | None:
     value = at(1.0, True)
     if not value > 0:
         return None
-    up, down = (
-        _reaches(lambda gamma, up=up: at(gamma, up), value * (1 + TENTH * (1 if up else -1)), up)
-        for up in (True, False)
-    )
+    up = _reaches(partial(at, up=True), value * (1 + TENTH), up=True)
+    down = _reaches(partial(at, up=False), value * (1 - TENTH), up=False)
     strengths = strengths_of_columns(
         evaluator.problem.X, sources, evaluator.nuisances.testing, evaluator.unseen.risk
     )
@@ -131,7 +130,8 @@ def in_words(found: HiddenCause | None, estimate: str = "it", *, short: bool = F
             "column is a scale for that"
         )
     if short:
-        return f"{ratio(found.times)} × `{found.column}`, hidden, would move it by 10 %"
+        cause = f"a hidden cause {ratio(found.times)} times as strong as `{found.column}`"
+        return f"{cause} would move it by 10 %"
     return (
         f"a hidden cause {ratio(found.times)} times as strong as the strongest recorded column "
         f"(`{found.column}`) would move {estimate} by 10 % of its value ({odds})"
