@@ -42,6 +42,10 @@ TABLES = {
     "one group": {"A": (420, 160, 8)},
     "all of a few": {"A": (420, 160, 60), "B": (250, 90, 31), "C": (49, 12, 12)},
     "none of a few": {"A": (420, 160, 60), "B": (250, 90, 31), "C": (49, 12, 0)},
+    "many groups": {
+        **{f"L{i:02d}": (60 + i, 28 + i, 13) for i in range(48)},
+        **{f"S{i}": (4 + 3 * i, 2 + i, i % 2) for i in range(6)},
+    },
     "repeated visits": {"A": (600, 240, 80), "B": (320, 120, 40), "C": (48, 24, 12)},
 }
 QUICK = ("few positives", "all of a few", "repeated visits")

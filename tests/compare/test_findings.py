@@ -39,6 +39,7 @@ def judged(
     p_values: dict[tuple[str, str], float] | None = None,
     error: Estimate = NONE,
     gain: Estimate | None = None,
+    by_chance: float = 0.0,
 ) -> Any:
     """As much of a `Judgement` as the findings look at."""
     return SimpleNamespace(
@@ -47,6 +48,7 @@ def judged(
         auc_against=against or {},
         group_auc={"A": Estimate(0.7, 0.65, 0.75), "C": Estimate(0.7, 0.6, 0.8), "D": NONE},
         roc_gap=gap,
+        gap_by_chance=by_chance,
         gap_pair=("A", "C") if gap.estimable else None,
         gap_p_values=p_values or {},
         calibration_error=error,
@@ -93,6 +95,14 @@ class TestGroups:
 
     def test_methods_without_a_gap_are_not_claimed(self) -> None:
         assert self.keys(judged(NONE), judged(NONE)) == []
+
+    def test_nothing_is_serious_beside_a_gap_that_chance_shows(self) -> None:
+        worse = {"C": Estimate(-0.06, -0.1, -0.02)}
+        gap = Estimate(0.04, 0.0, 0.1)
+        for by_chance, severity in ((0.02, "serious"), (0.05, "caution")):
+            one = judged(gap, worse, by_chance=by_chance)
+            (found,) = about_groups({"dcem": one}, "A", 0.01)
+            assert (found.key, found.severity) == ("groups-differ", severity)
 
     def test_a_clear_group_is_never_within_chance(self) -> None:
         """The widest gap is that of a small group and within chance; a large group is lower."""
