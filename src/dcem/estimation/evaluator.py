@@ -320,8 +320,10 @@ class Evaluator:
     ) -> dict[str, Estimate]:
         found, score = {}, self._of_rows(score)
         for name, rows in self.problem.parts().items():
-            value = measure(score, self.masses[target].among(rows))
-            found[name] = self.estimated(value, self.lacking(target, name))
+            if why := self.lacking(target, name):
+                found[name] = Estimate(nan, reason=why)
+                continue
+            found[name] = self.estimated(measure(score, self.masses[target].among(rows)))
         return found
 
     def net_benefit(
