@@ -139,6 +139,7 @@ def without_small_cells(audit: Audit) -> Audit:
         test_errors=_shareable(audit, withheld, hidden(audit.total.group, *CELLS)),
         preference=None if hidden(audit.total.group, *CELLS) else audit.preference,
         deciders=shareable(audit.deciders, {name: hidden(name, *CELLS) for name in items}),
+        hidden_cause=None if hidden(audit.total.group, *CELLS) else audit.hidden_cause,
         withheld=withheld or (audit.total.group,) * hidden(audit.total.group, *CELLS),
     )
     return with_conclusions(masked)

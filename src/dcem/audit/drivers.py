@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dcem.audit.results import Driver
-from dcem.estimation.cross_fitting import CrossFit, Features, draw_rows
+from dcem.estimation.cross_fitting import CrossFit, Features, draw_rows, learnt_groups
 from dcem.estimation.effects import rounded_values, values_in_words
 from dcem.estimation.influence import People, Z
 from dcem.metrics.estimate import Estimate
@@ -36,6 +36,7 @@ MOVED = 2_000  # of them to show the direction
 DESCRIBED = 15  # columns whose direction is described, the most important ones
 CATEGORIES = 12  # a column with no more distinct values is described by its categories
 GROUP = "(group)"
+OTHERS = "a small group"
 TIME = "(time)"
 
 
@@ -63,7 +64,13 @@ def find_drivers(
     names = list(sources) + [TIME] * (features.time is not None)
     names += [GROUP] * (features.n_groups if features.group is not None else 0)
     labels = [*problem.feature_names, *[TIME] * (TIME in names)]
-    labels += problem.group_names if GROUP in names else ()
+    if GROUP in names:
+        place = learnt_groups(problem)[0].tolist()
+        by_place = dict(zip(place, problem.group_names, strict=True))
+        labels += [
+            name if place.count(number) == 1 else OTHERS
+            for number, name in sorted(by_place.items())
+        ]
     is_date = problem.time is not None and problem.time.dtype.kind == "M"
     dates = {*dates, *[TIME] * is_date}
     person = None if people.person is None else people.person[rows]

@@ -29,6 +29,7 @@ from dcem.audit.outcome_findings import (
 from dcem.audit.over_time import about_time
 from dcem.audit.remedies import audit_finding, each_group, each_named, points_of
 from dcem.audit.results import CLEAR_P, Audit, TestingRate
+from dcem.estimation.determined import DETERMINED
 from dcem.estimation.effects import MUCH, TIMES
 from dcem.estimation.findings import Finding, by_severity
 from dcem.estimation.results import COUNTED, EVERYBODY, EXTRAPOLATION, WITHHELD
@@ -103,7 +104,22 @@ def _extent(audit: Audit) -> Iterator[Finding]:
         if not rate.difference.estimable and rate.group != audit.reference
     }
     hidden = [name for name, reason in lost.items() if reason == WITHHELD.reason]
-    small = {name: reason for name, reason in lost.items() if name not in hidden}
+    told = {name: reason for name, reason in lost.items() if reason.startswith(DETERMINED)}
+    small = {n: reason for n, reason in lost.items() if n not in hidden and n not in told}
+    if told:
+        alike = len(set(told.values())) == 1
+        why = capitalised(next(iter(told.values()))) if alike else each_group(told)
+        yield audit_finding(
+            "features-determine-group",
+            "caution",
+            "groups",
+            f"The features determine who is in {named_groups(list(told))}",
+            f"{why}. Hardly anybody in another group has the same features, so no difference in "
+            "testing at equal features can be estimated. This does not mean that these groups are "
+            "treated alike.",
+            tuple(told),
+            reasons=told,
+        )
     if audit.grouped and small and audit.extent == "some":
         yield audit_finding(
             "group-too-small",
@@ -350,10 +366,10 @@ def _features(audit: Audit) -> Iterator[Finding]:
             "caution",
             "features",
             f"Testing is predicted mostly from {first.column}",
-            f"It has {percent(first.share)} of the permutation importance of all columns. It may "
-            "simply be why people are tested. But it may also record the test itself, or be "
-            "recorded after the decision. It would then hide disparities, because people with "
-            "equal features were not equal when the decision was made.",
+            f"It has {percent(first.share)} of the permutation importance of all columns. Was it "
+            "known before the decision? Then it is a ground of the decision. If it was recorded "
+            "afterwards, or records the test itself, it hides disparities: people with equal "
+            "features were not equal when the decision was made.",
             column=first.column,
             share=first.share,
         )

@@ -16,6 +16,8 @@ the tested differs from that among all.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import nan
 
 import numpy as np
@@ -23,6 +25,7 @@ from scipy.special import logit
 from scipy.stats import chi2
 
 from dcem.audit.results import Independence
+from dcem.audit.testing import determined_groups
 from dcem.estimation.influence import (
     FEWEST_PEOPLE,
     FEWEST_TESTED,
@@ -48,18 +51,28 @@ def enough_results(problem: SelectiveLabels) -> bool:
 
 
 def check_independence(
-    problem: SelectiveLabels, people: People, nuisances: Nuisances
+    problem: SelectiveLabels,
+    people: People,
+    nuisances: Nuisances,
+    sources: Sequence[str] | None = None,
 ) -> Independence:
     """The odds ratio of every group, and the joint test; the test under each kind of model too.
 
-    The intervals of the odds ratios hold for all groups together.
+    The intervals of the odds ratios hold for all groups together. Of groups that the features
+    determine among the tested nothing can be said; `sources` is the raw column of each feature.
     """
-    if not enough_results(problem):
-        reason = "too few positives or negatives among the tested"
+    reason = "" if enough_results(problem) else "too few positives or negatives among the tested"
+    if not reason and nuisances.membership_tested is None:
+        reason = f"no group has {FEWEST_PEOPLE} people"
+    if reason:
         none = dict.fromkeys(problem.group_names, Estimate(nan, reason=reason))
         return Independence(none, dict.fromkeys(problem.group_names, nan), nan, reason)
-    found, p_value, reason = _log_odds_ratios(problem, people, nuisances)
-    each = {kind: _log_odds_ratios(problem, people, one)[1] for kind, one in nuisances.each.items()}
+    told = _determined(problem, people, nuisances, sources)
+    found, p_value, reason = _log_odds_ratios(problem, people, nuisances, told)
+    each = {
+        kind: _log_odds_ratios(problem, people, one, told)[1]
+        for kind, one in nuisances.each.items()
+    }
     shifts = {name: one for name, one in found.items() if isinstance(one, Statistic)}
     reach = critical_value(people, shifts) if len(shifts) > 2 else Z
     odds_ratio: dict[str, Estimate] = {}
@@ -75,8 +88,32 @@ def check_independence(
     return Independence(odds_ratio, detectable, p_value, reason, each)
 
 
+def _determined(
+    problem: SelectiveLabels,
+    people: People,
+    nuisances: Nuisances,
+    sources: Sequence[str] | None,
+) -> dict[str, str]:
+    """The groups that the features determine among the tested, and why."""
+    among = replace(
+        nuisances,
+        membership=nuisances.membership_tested,
+        each={
+            kind: replace(one, membership=one.membership_tested)
+            for kind, one in nuisances.each.items()
+        },
+    )
+    alike = replace(problem, reference_group=None)  # here the others are always all others
+    asked = [
+        name
+        for name, mine in problem.by_group().items()
+        if people.count(problem.tested & mine) >= FEWEST_PEOPLE
+    ]
+    return determined_groups(alike, people.among(problem.tested), among, asked, sources)
+
+
 def _log_odds_ratios(
-    problem: SelectiveLabels, people: People, nuisances: Nuisances
+    problem: SelectiveLabels, people: People, nuisances: Nuisances, told: Mapping[str, str]
 ) -> tuple[dict[str, Statistic | str], float, str]:
     """Log odds ratio of every group, and the joint p-value; or why there is none."""
     risk, membership = nuisances.outcome_alone, nuisances.membership_tested
@@ -93,6 +130,7 @@ def _log_odds_ratios(
         reason = _too_few_tests(people, seen, tested & mine, "in the group") or _too_few_tests(
             people, seen, tested & ~mine, "outside it"
         )
+        reason = reason or told.get(name, "")
         if reason:
             found[name] = reason
             continue
@@ -106,6 +144,8 @@ def _log_odds_ratios(
         found[name] = plain.plus([(up - down) / 2 for up, down in ends])
         shifts = [counted @ (up - down) / 2 for up, down, _ in other_rates]
         scores.append(np.append(counted * (y - risk), shifts))
+    if not scores and any(found.get(name) == why for name, why in told.items()):
+        return found, nan, next(why for name, why in told.items() if found.get(name) == why)
     return found, *_jointly(people, scores)
 
 
@@ -134,5 +174,7 @@ def _jointly(people: People, scores: list[np.ndarray]) -> tuple[float, str]:
     correlation, scale = correlated(rows, people.person)
     total = rows[:, : len(people.weight)].sum(axis=1) / scale
     rank = int(np.linalg.matrix_rank(correlation, tol=1e-3, hermitian=True))
+    if not rank:
+        return nan, "the features leave nothing open about the group"
     statistic = float(total @ np.linalg.pinv(correlation, rcond=1e-3, hermitian=True) @ total)
     return float(chi2.sf(statistic, rank)), ""

@@ -67,15 +67,19 @@ def calibrate(problem: SelectiveLabels, people: People, probability: np.ndarray)
 
 
 def models_leave(
-    evaluator: Evaluator, enough: bool, rng: np.random.Generator
+    evaluator: Evaluator, enough: bool, rng: np.random.Generator, *, shared: bool = True
 ) -> dict[str, Estimate]:
-    """What the residuals of each model still know; `enough`: whether outcomes were modelled."""
+    """What the residuals of each model still know.
+
+    `enough`: outcomes were modelled. `shared`: the features do not determine the groups; if they
+    do, nothing rests on the model of the group.
+    """
     problem, nuisances = evaluator.problem, evaluator.nuisances
     X = Features.of(problem).take(np.arange(len(problem)))
     asked = {"who is tested": (X, problem.tested - nuisances.testing)}
     if enough:
         asked["what a test would show"] = X, problem.y_obs - nuisances.outcome
-    if nuisances.membership is not None:
+    if nuisances.membership is not None and shared:
         largest = int(np.bincount(problem.group).argmax())
         belongs = (problem.group == largest) - nuisances.membership[:, largest]
         asked["the group"] = problem.X, belongs

@@ -30,6 +30,7 @@ from dcem.estimation.outcomes import Unseen, uncertain
 from dcem.estimation.ranking import RankedScore
 from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
+from dcem.table.disclosure import MANY_GROUPS
 
 STRENGTHS = np.exp(np.linspace(0, np.log(10), 11))
 BETTER = "the score ranks people better than chance"
@@ -72,6 +73,8 @@ def performance_sensitivity(
     ranked = RankedScore(score, people.weight)
     masks = {n: mine & evaluator.reach.within for n, mine in evaluator.problem.parts().items()}
     lacking = {part: evaluator.lacking("dr", part) for part in masks}
+    if len(masks) > MANY_GROUPS:  # of the others there are limits alone
+        masks = {n: mine for n, mine in masks.items() if n == EVERYBODY or not lacking[n]}
     ranges: dict[str, WorstCase] = {}
     limits: dict[str, tuple[float, float]] = {}
     for part, mine in masks.items():

@@ -41,6 +41,7 @@ from dcem.audit.run import configuration, count_groups, model_steps
 from dcem.audit.sensitivity import Breakdown
 from dcem.audit.testing import compared_people, equal_features
 from dcem.estimation.cross_fitting import FITTED_ROWS, Learners, on_one_thread
+from dcem.estimation.determined import DETERMINED, is_determined
 from dcem.estimation.evaluator import Evaluator
 from dcem.estimation.folds import person_folds, usual_folds
 from dcem.estimation.influence import (
@@ -273,6 +274,8 @@ class _Study:
         assert self.nuisances is not None
         some, chance, member = compared_people(problem, people, self.nuisances, name)
         mine = problem.group == problem.group_names.index(name)
+        if is_determined(some, mine, [member]):
+            return Estimate(nan, reason=DETERMINED)
         pair = equal_features(some, mine, problem.tested, chance, member)
         if isinstance(pair, str):
             return Estimate(nan, reason=pair)

@@ -25,9 +25,8 @@ NOTHING_TO_DO = (
 )
 # Key -> what to do; a role in backticks becomes an option of the command line.
 TO_DO = {
-    "leak": "Leave such columns out (`exclude`), unless you know that they are recorded before the "
-    "decision. Audit without them even then: a score that decides may itself contain the "
-    "difference.",
+    "leak": "Ask those who record such a column whether it was known before the decision. If it "
+    "was, keep it: it is a ground of the decision. If it was not, leave it out (`exclude`).",
     "nobody-tested": "Find out where outcomes are recorded.",
     "everybody-tested": "Name the column that says who was tested (`tested`) or the label value "
     "that means untested (`untested_value`), or state that testing was not recorded "
@@ -35,6 +34,9 @@ TO_DO = {
     "few-tests": "Collect more tests before you conclude anything.",
     "no-groups": "Name the column with the group (`group`).",
     "group-too-small": "Merge small groups, or learn more about them; do not report them as equal.",
+    "features-determine-group": "If such a column is the group under another name, leave it out "
+    "(`exclude`) and audit again. If it is a reason to test, report the plain rates: the table "
+    "cannot tell the reason from the group.",
     "group-withheld": "Ask somebody who may see all counts how many of these people were tested.",
     "tested-less": "Ask those who decide what might explain it; if nothing does, the rule has to "
     "change. Until then, do not train on the record as it is.",
@@ -49,7 +51,9 @@ TO_DO = {
     "calibration": "Add columns that are known to affect testing, and audit again.",
     "predictable": "Find out whether a rule decides, or whether a column records the decision.",
     "model-leaves": "Add columns that are known to affect testing, and audit again.",
-    "one-driver": "Audit again without it (`exclude`), and compare the two audits.",
+    "one-driver": "Ask those who record it whether it was known before the decision. If it was, "
+    "keep it: it is a ground of the decision, and without it unequal people would be compared. "
+    "Leave it out (`exclude`) only if it was recorded afterwards.",
     "drives-testing": "Ask those who decide why it matters more for their decision than for what "
     "tests show.",
     "missing-by-testing": "Find out whether these columns are filled in because of the test.",

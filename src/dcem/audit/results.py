@@ -17,6 +17,7 @@ from dcem.estimation.bounds import Bounds
 from dcem.estimation.by_decider import Check
 from dcem.estimation.deciders import Compared
 from dcem.estimation.findings import Finding
+from dcem.estimation.hidden_cause import HiddenCause
 from dcem.estimation.influence import Z
 from dcem.estimation.instrument import Ends
 from dcem.estimation.periods import LateResults
@@ -368,6 +369,8 @@ class Audit(ShowsItself):
     bounds: Bounds | None = None  # for whom a decision holds, where a strength was stated
     bounds_lacking: str = ""  # why that cannot be determined
     deciders: Deciders | None = None  # where it is known who decided
+    hidden_cause: HiddenCause | None = None  # that moves everybody's prevalence by a tenth of it
+    hidden_cause_of_auc: HiddenCause | None = None  # the same of the model of the outcome
 
     @property
     def grouped(self) -> bool:
@@ -397,7 +400,8 @@ class Audit(ShowsItself):
         """The largest difference in testing that the data allow, all groups at once; else NaN."""
         usable = [one.difference for one in self.testing if one.difference.estimable]
         wider = norm.ppf(1 - 0.025 / (1 if self.mirrored else max(len(usable), 1))) / Z
-        return max((abs(e.value) + wider * (e.high - e.low) / 2 for e in usable), default=nan)
+        far = (min(abs(e.value) + wider * (e.high - e.low) / 2, 1.0) for e in usable)
+        return max(far, default=nan)
 
     def matters(self, difference: Estimate) -> bool:
         """Whether a difference in rates is large enough to be more than a note."""

@@ -24,11 +24,13 @@ from dcem.audit.sensitivity import prevalence_sensitivity
 from dcem.audit.testing import missing_by_testing, testing_rates
 from dcem.audit.unmeasured import testing_sensitivity
 from dcem.audit.yields import yields
+from dcem.estimation import hidden_cause
 from dcem.estimation.bounds import check_strength
 from dcem.estimation.cross_fitting import (
     FITTED_CELLS,
     FITTED_ROWS,
     Learners,
+    learnt_groups,
     modelling,
     on_one_thread,
 )
@@ -156,11 +158,14 @@ def audit_labels(
     risk = nuisances.outcome_alone
     if risk is None:
         risk = true_risk(problem, nuisances.outcome)
-    rates = testing_rates(problem, people, nuisances if varies else None)
+    rates = testing_rates(problem, people, nuisances if varies else None, sources)
     prevalence = tightened(evaluator, prevalences(evaluator))
-    left = models_leave(evaluator, enough, rng) if varies else {}
+    shared = any(rate.difference.estimable for rate in rates)
+    left = models_leave(evaluator, enough, rng, shared=shared) if varies else {}
     by_attribute = {
-        name: testing_rates(alone, People.of(alone), fit(alone, outcomes=False, about=name))
+        name: testing_rates(
+            alone, People.of(alone), fit(alone, outcomes=False, about=name), sources
+        )
         for name, alone in (attributes or {}).items()
         if varies
     }
@@ -201,7 +206,9 @@ def audit_labels(
             calibration=calibrate(problem, people, nuisances.testing) if varies else None,
             yields=yields(problem, people, nuisances.testing if varies else None),
             prevalence=prevalence,
-            independence=check_independence(problem, people, nuisances) if grouped else None,
+            independence=check_independence(problem, people, nuisances, sources)
+            if grouped
+            else None,
             testing_sensitivity=of_testing,
             prevalence_sensitivity=of_prevalence,
             performance_sensitivity=of_performance,
@@ -234,6 +241,8 @@ def audit_labels(
             bounds=limits,
             bounds_lacking=no_limits,
             deciders=deciders,
+            hidden_cause=hidden_cause.of_prevalence(evaluator, sources),
+            hidden_cause_of_auc=hidden_cause.of_auc(evaluator, risk, sources),
         )
     )
 
@@ -253,9 +262,10 @@ def audit_steps(
     asked = min(rows, HELD_OUT_ROWS) * len(set(sources or problem.feature_names))
 
     def compared(of: SelectiveLabels, **between: float) -> dict[str, float]:
-        group = {"the group": (0.4 + 0.5 * of.n_groups) * policy} if of.n_groups > 1 else {}
+        n_groups = learnt_groups(of)[1]
+        group = {"the group": (0.4 + 0.5 * n_groups) * policy} if n_groups > 1 else {}
         steps = model_steps(folds, {"who is tested": policy} | between | group)
-        steps[[*steps][-1]] += 1.6e-7 * rows * width * of.n_groups  # everybody, as if of each group
+        steps[[*steps][-1]] += 1.6e-7 * rows * width * n_groups  # everybody, as if of each group
         return steps
 
     found = compared(problem, **{"what a test would show": (0.2 + 0.5 * rate) * policy})

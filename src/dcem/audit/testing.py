@@ -8,7 +8,9 @@ is named, over the features that both have (a group that differs only because an
 is told apart, `_differ_by_others`):
 each person counts as much as the other side has people like them (overlap weights pi (1 - pi), with
 pi the probability of belonging to the group given the features). Where only one side has people,
-nothing can be compared, and nothing is. The estimand is the difference in testing rates averaged
+nothing can be compared, and nothing is: where the features determine the group there is no
+difference at equal features, and the columns that do so are named
+(`dcem.estimation.determined`). The estimand is the difference in testing rates averaged
 over this shared population. It is estimated residual on residual: with e(x) the probability of
 being tested and A, T for belonging to the group and being tested,
 
@@ -36,29 +38,42 @@ from math import nan
 import numpy as np
 
 from dcem.audit.results import CLEAR_P, TestingRate
+from dcem.estimation.cross_fitting import FITTED_ROWS, draw_rows
+from dcem.estimation.determined import because, is_determined, membership_by_tree, who_tells
 from dcem.estimation.influence import (
     FEWEST_PEOPLE,
     FEWEST_TESTED,
     Comparison,
     People,
     Statistic,
+    Z,
     against_others,
     kish,
     simultaneous,
 )
+from dcem.estimation.nuisance_learners import MOST_CLASSES
 from dcem.estimation.nuisances import Nuisances
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
 REFERENCE = "the others are compared with it"
+ANYTHING = 0.5  # half an interval: so wide, a difference of rates could be almost any
+TOO_WIDE = "too few people of this group and of the others have the same features"
+TIME = "(time)"
 STAND_OUT = 0.45  # of the people, at most, are in groups that stand out from the rest
 SET_ASIDE = 6  # and so many groups
 
 
 def testing_rates(
-    problem: SelectiveLabels, people: People, nuisances: Nuisances | None
+    problem: SelectiveLabels,
+    people: People,
+    nuisances: Nuisances | None,
+    sources: Sequence[str] | None = None,  # noqa: PT028
 ) -> tuple[TestingRate, ...]:
-    """The rates of every group that has people; without models where testing does not vary."""
+    """The rates of every group that has people; without models where testing does not vary.
+
+    `sources` is the raw column of each feature.
+    """
     masks = problem.by_group()
     pairs: dict[str, tuple[Statistic, Statistic]] = {}
     reasons: dict[str, str] = {}
@@ -66,10 +81,18 @@ def testing_rates(
         reason = _why_not_comparable(problem, people, name, mine)
         if reason or nuisances is None or nuisances.membership is None:
             reasons[name] = reason or "testing does not vary"
+    if nuisances is not None and nuisances.membership is not None:
+        asked = [name for name in masks if name not in reasons]
+        reasons |= determined_groups(problem, people, nuisances, asked, sources)
+    for name, mine in masks.items():
+        if name in reasons:
             continue
+        assert nuisances is not None
         pair = _rates_under(nuisances, problem, people, name, mine)
         if isinstance(pair, str):
             reasons[name] = pair
+        elif Z * people.error(pair[0] - pair[1]) >= ANYTHING:
+            reasons[name] = TOO_WIDE
         else:
             pairs[name] = pair
     gaps = {name: here - there for name, (here, there) in pairs.items()}
@@ -92,11 +115,11 @@ def testing_rates(
                 crude=crude,
                 equal=people.interval(here).clipped(),
                 others=people.interval(there).clipped(),
-                difference=compared[name].value,
+                difference=compared[name].value.clipped(-1.0),
                 ratio=people.ratio(here, there),
                 p_value=compared[name].p_value,
                 each={
-                    kind: people.interval(pair[0] - pair[1])
+                    kind: people.interval(pair[0] - pair[1]).clipped(-1.0)
                     for kind, models in nuisances.each.items()
                     if not isinstance(
                         pair := _rates_under(models, problem, people, name, mine), str
@@ -106,6 +129,40 @@ def testing_rates(
             )
         )
     return tuple(found)
+
+
+def determined_groups(
+    problem: SelectiveLabels,
+    people: People,
+    models: Nuisances,
+    asked: Sequence[str],
+    sources: Sequence[str] | None = None,
+) -> dict[str, str]:
+    """Which of the groups `asked` the features determine, and the reason with the columns.
+
+    The others are those with whom `compared_people` compares a group.
+    """
+    assert models.membership is not None
+    members = [models.membership]
+    members += [one.membership for one in models.each.values() if one.membership is not None]
+    X, names = problem.X, list(problem.feature_names if sources is None else sources)
+    if problem.moment is not None:
+        X, names = np.column_stack([X, problem.moment]), [*names, TIME]
+    if problem.n_groups > MOST_CLASSES and asked:  # the models above are lines
+        rng = np.random.default_rng(0)
+        rows = draw_rows(np.flatnonzero(people.weight > 0), FITTED_ROWS, rng)
+        half = rng.permutation(int(problem.person.max()) + 1)[problem.person] % 2
+        members.append(membership_by_tree(X, problem.group, half, problem.n_groups, rows))
+    found: dict[str, str] = {}
+    known: dict[str, None] = {}  # columns that determine some group
+    for name in asked:
+        mine = problem.group == problem.group_names.index(name)
+        some, both = _both(problem, people, name)
+        if is_determined(some, mine, [_share_of(one, both) for one in members]):
+            columns = who_tells(X, names, some, mine, tuple(known))
+            known |= dict.fromkeys(columns)
+            found[name] = because(columns)
+    return found
 
 
 def _differ_by_others(
@@ -159,6 +216,8 @@ def _rates_under(
     aside: Collection[str] = (),
 ) -> tuple[Statistic, Statistic] | str:
     some, testing, member = compared_people(problem, people, models, name, aside)
+    if is_determined(some, mine, [member]):
+        return because(())
     return equal_features(some, mine, problem.tested, testing, member)
 
 
@@ -177,17 +236,30 @@ def compared_people(
     assert models.testing_alone is not None
     assert models.testing_as is not None
     assert models.membership is not None
-    code = problem.group_names.index(name)
-    reference = problem.reference_group
-    if reference is None and not aside:
+    if problem.reference_group is None and not aside:
+        code = problem.group_names.index(name)
         return people, models.testing_alone, models.membership[:, code]
+    some, both = _both(problem, people, name, aside)
+    share = models.membership[:, both]
+    testing = (share * models.testing_as[:, both]).sum(axis=1) / share.sum(axis=1)
+    return some, testing, _share_of(models.membership, both)
+
+
+def _both(
+    problem: SelectiveLabels, people: People, name: str, aside: Collection[str] = ()
+) -> tuple[People, list[int]]:
+    """A group and those it is compared with: the people, and the codes, its own first."""
+    reference = problem.reference_group
     every = [reference] if reference is not None else problem.group_names
     others = [problem.group_names.index(one) for one in every if one not in (name, *aside)]
-    both = [code, *others]
-    share = models.membership[:, both]
-    total = share.sum(axis=1)
-    testing = (share * models.testing_as[:, both]).sum(axis=1) / total
-    return people.among(np.isin(problem.group, both)), testing, share[:, 0] / total
+    both = [problem.group_names.index(name), *others]
+    return people.among(np.isin(problem.group, both)), both
+
+
+def _share_of(membership: np.ndarray, both: Sequence[int]) -> np.ndarray:
+    """P(the first of these groups | x, one of them) [n]."""
+    total = membership[:, both].sum(axis=1)
+    return np.divide(membership[:, both[0]], total, out=np.full(len(total), 0.5), where=total > 0)
 
 
 def equal_features(

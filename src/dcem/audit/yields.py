@@ -39,6 +39,8 @@ from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
 STEP = 0.1  # standard deviations by which a group is moved along that curve
+LEFT_OPEN = 0.05  # share of the variance of a group that its testing probability must leave open
+TELLS = "not estimable, the probability of a test determines the group"
 KNOTS = 6  # of the curve along the logit of the testing probability
 
 
@@ -77,12 +79,15 @@ def yields(
         if name in reasons:
             rows.append(Yield(name, rate, none, none, none))
             continue
+        at_equal = by_chance_equal[name].value if name in equal else none
+        if name in equal and not at_equal.estimable:
+            at_equal = Estimate(nan, reason=TELLS)
         rows.append(
             Yield(
                 name,
                 rate,
-                by_chance[name].value,
-                by_chance_equal[name].value if name in equal else none,
+                by_chance[name].value.clipped(-1.0),
+                at_equal.clipped(-1.0),
                 _marginal(problem, people, y, here, probability),
                 by_chance[name].p_value,
                 by_chance_equal[name].p_value if name in equal else nan,
@@ -138,7 +143,8 @@ def _slope(
         for values in (y, mine.astype(float))
     )
     total = float(weight @ group**2)
-    if total <= 0:
+    share = weight @ mine / max(weight.sum(), 1e-300)
+    if total <= LEFT_OPEN * weight.sum() * share * (1 - share):
         return Statistic(nan, np.zeros(len(y)))
     slope = float(weight @ (outcome * group)) / total
     found = Statistic(slope, weight * group * (outcome - slope * group) / total)

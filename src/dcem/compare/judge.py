@@ -31,6 +31,7 @@ from dcem.compare.results import (
 )
 from dcem.estimation import measures
 from dcem.estimation.evaluator import Evaluator
+from dcem.estimation.hidden_cause import of_auc
 from dcem.estimation.influence import FEWEST_TESTED, People, differences, simultaneous
 from dcem.estimation.outcomes import POPULATION, Masses
 from dcem.estimation.results import EVERYBODY
@@ -39,6 +40,7 @@ from dcem.metrics import absolute
 from dcem.metrics.calibration import equal_mass
 from dcem.metrics.estimate import Estimate, GapEstimate
 from dcem.metrics.gap import GRID, Gaps, Ranking, compare_curves
+from dcem.table.disclosure import MANY_GROUPS
 from dcem.table.messages import require_share
 
 CAPACITIES = (0.05, 0.1, 0.2)  # shares of people that can be acted on
@@ -152,6 +154,7 @@ class Judge:
     decision: Decision
     n_resamples: int = 200
     random_state: int = 0
+    sources: Sequence[str] | None = None  # the raw column of each feature
 
     @cached_property
     def ranks(self) -> dict[str, Ranks]:
@@ -188,6 +191,8 @@ class Judge:
         shown = [] if evaluator.lacking(target) else [EVERYBODY, *(known if several else ())]
         areas = {g: auc_of_group(evaluator, target, scored, g) for g in names}
         present = [g for g in names if evaluator.rows_of(g).any()]
+        if len(names) > MANY_GROUPS:  # pairs of groups without a number would be without end
+            present = known
         return Judgement(
             target=target,
             auc=ranks.auc(name),
@@ -225,6 +230,9 @@ class Judge:
                 for group in shown
             },
             decision_curves={group: _decisions(evaluator, target, score, group) for group in shown},
+            hidden_cause=of_auc(evaluator, rank, self.sources or evaluator.problem.feature_names)
+            if target == "dr"
+            else None,
         )
 
 

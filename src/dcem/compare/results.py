@@ -20,6 +20,7 @@ import pandas as pd
 from dcem.estimation.bounds import Bounds
 from dcem.estimation.by_decider import Contracted
 from dcem.estimation.findings import Finding
+from dcem.estimation.hidden_cause import HiddenCause
 from dcem.estimation.instrument import Ends
 from dcem.estimation.results import WITHHELD, Effect, Histogram, Nuisance, Overlap, Target
 from dcem.estimation.swap_sets import SwapSet
@@ -94,6 +95,7 @@ class Judgement:
     # What a lender asks; None unless it was asked for.
     gini: Estimate | None = None
     ks: Estimate | None = None
+    hidden_cause: HiddenCause | None = None  # that moves the AUC by a tenth, of everybody
     kickout: Estimate | None = None  # of those whom the comparison's reference would select
 
 

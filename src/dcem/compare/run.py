@@ -254,6 +254,7 @@ def compare_methods(
             decision,
             n_resamples,
             random_state,
+            None if encoder is None else encoder.sources,
         )
         effects = {
             name: questions.answer(

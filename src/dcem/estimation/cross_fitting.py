@@ -14,9 +14,11 @@ import numpy as np
 from sklearn import config_context
 from sklearn.base import clone
 
+from dcem.estimation.influence import FEWEST_PEOPLE
 from dcem.estimation.nuisance_learners import candidate_models
 from dcem.estimation.results import Nuisance
 from dcem.parallel import one_thread
+from dcem.table.disclosure import MANY_GROUPS, people_of
 from dcem.table.labels import SelectiveLabels
 
 FITTED_ROWS = 50_000  # rows a model is fitted to, at most
@@ -44,10 +46,11 @@ class Features:
 
     @classmethod
     def of(cls, problem: SelectiveLabels) -> Features:
-        """Features and time, and the group where there is more than one."""
-        if problem.n_groups < 2:
+        """Features and time, and the group where there is more than one to learn of."""
+        place, n_groups = learnt_groups(problem)
+        if n_groups < 2:
             return cls(problem.X, time=problem.moment)
-        return cls(problem.X, problem.group, problem.n_groups, problem.moment)
+        return cls(problem.X, place[problem.group], n_groups, problem.moment)
 
     def without_group(self) -> Features:
         """Without the group."""
@@ -70,6 +73,19 @@ class Features:
     def as_group(self, code: int) -> Features:
         """The same people, all called members of one group."""
         return replace(self, group=np.full(len(self.X), code))
+
+
+def learnt_groups(problem: SelectiveLabels) -> tuple[np.ndarray, int]:
+    """The class in which models learn of each group [groups], and how many classes there are.
+
+    Each is its own. Of more than `MANY_GROUPS`, those with too few people for any number are one,
+    the last.
+    """
+    place = np.arange(problem.n_groups)
+    if problem.n_groups > MANY_GROUPS:
+        few = people_of(problem.group, problem.person, problem.n_groups) < FEWEST_PEOPLE
+        place = np.where(few, (~few).sum(), np.cumsum(~few) - 1)
+    return place, int(place.max(initial=-1)) + 1
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ from dcem.estimation.overlap import assess, too_few
 from dcem.estimation.results import EVERYBODY, WITHHELD, Overlap, Target
 from dcem.metrics._inputs import read_score, require_same_index
 from dcem.metrics.estimate import Estimate
-from dcem.table.disclosure import tellable_shares
+from dcem.table.disclosure import MANY_GROUPS, tellable_shares
 from dcem.table.imperfect import TEST_ASSUMPTION
 from dcem.table.labels import SelectiveLabels
 from dcem.table.messages import InputError, require_one_of, require_share
@@ -246,6 +246,8 @@ class Evaluator:
     def xauc(self, target: str, score: np.ndarray) -> dict[tuple[str, str], Estimate]:
         """P(a positive of the first group scores higher than a negative of the second)."""
         masks, found, score = self.problem.by_group(), {}, self._of_rows(score)
+        if len(masks) > MANY_GROUPS:
+            masks = {name: mine for name, mine in masks.items() if not self.lacking(target, name)}
         for a, b in permutations(masks, 2):
             why = self.lacking(target, a) or self.lacking(target, b)
             crossed = self.masses[target].among(masks[a], masks[b])
@@ -318,8 +320,10 @@ class Evaluator:
     ) -> dict[str, Estimate]:
         found, score = {}, self._of_rows(score)
         for name, rows in self.problem.parts().items():
-            value = measure(score, self.masses[target].among(rows))
-            found[name] = self.estimated(value, self.lacking(target, name))
+            if why := self.lacking(target, name):
+                found[name] = Estimate(nan, reason=why)
+                continue
+            found[name] = self.estimated(measure(score, self.masses[target].among(rows)))
         return found
 
     def net_benefit(

@@ -34,7 +34,14 @@ from typing import Any
 
 import numpy as np
 
-from dcem.estimation.cross_fitting import MIXED, CrossFit, Features, cross_fit, on_one_thread
+from dcem.estimation.cross_fitting import (
+    MIXED,
+    CrossFit,
+    Features,
+    cross_fit,
+    learnt_groups,
+    on_one_thread,
+)
 from dcem.estimation.outcomes import true_risk
 from dcem.estimation.results import Nuisance
 from dcem.table.labels import SelectiveLabels
@@ -134,9 +141,11 @@ def fit_nuisances(
         testing = fit(who, features, tested)
     if outcomes and len(np.unique(seen)) == 2:
         outcome = fit("what a test would show", features, problem.y_imputed, among=tested)
+    place, n_places = learnt_groups(problem)
+    groups = groups and n_places > 1
     if groups and tested.any():
         member = fit(
-            "the group", features.without_group(), problem.group, n_classes=problem.n_groups
+            "the group", features.without_group(), place[problem.group], n_classes=n_places
         )
     fitted = [one for one in (testing, outcome, member) if one is not None]
     kinds = dict.fromkeys(name for one in fitted for name in one.shares)
@@ -144,10 +153,14 @@ def fit_nuisances(
     predicted = [
         {MIXED: np.full((len(problem), 1), value)}
         if one is None
-        else _predict(one, features, member is not None)
+        else _predict(one, features, place if member is not None else None)
         for one, value in zip((testing, outcome), constant, strict=True)
     ]
-    belongs = None if member is None else member.at(features.without_group())
+    belongs = None
+    if member is not None:
+        at = member.at(features.without_group())
+        alike = np.bincount(place)[place]  # groups that were learnt as one have equal shares
+        belongs = {kind: p[:, place] / alike for kind, p in at.items()}
     made = {
         kind: _combine(
             problem,
@@ -174,13 +187,19 @@ def fit_nuisances(
     )
 
 
-def _predict(model: CrossFit, features: Features, each_group: bool) -> dict[str, np.ndarray]:
-    """P(1) of each row as a member of each group [n, groups], or of its own alone [n, 1]."""
-    views = [features]
-    if each_group:
-        views = [features.as_group(code) for code in range(features.n_groups)]
-    found = [model.at(view) for view in views]
-    return {kind: np.stack([one[kind][:, 1] for one in found], axis=1) for kind in found[0]}
+def _predict(
+    model: CrossFit, features: Features, place: np.ndarray | None
+) -> dict[str, np.ndarray]:
+    """P(1) of each row as a member of each group [n, groups], or of its own alone [n, 1].
+
+    `place [groups]` is the class in which a group is learnt.
+    """
+    if place is None:
+        return {kind: p[:, 1:2] for kind, p in model.at(features).items()}
+    found = [model.at(features.as_group(number)) for number in range(features.n_groups)]
+    return {
+        kind: np.stack([one[kind][:, 1] for one in found], axis=1)[:, place] for kind in found[0]
+    }
 
 
 def _under(kind: str, found: Mapping[str, np.ndarray]) -> np.ndarray:

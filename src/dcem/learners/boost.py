@@ -93,6 +93,12 @@ class Boost(TreeLearner):
 
     words = "boosted trees"
 
+    @property
+    def reads(self) -> list[int]:
+        """The columns that some tree asks about, rising; the others change no prediction."""
+        columns: list[int] = np.unique(self.trees.feature).tolist()
+        return columns
+
     def __init__(self, seed: int = 0, squared: bool = False, quick: bool = False):
         """`quick` takes fewer, smaller trees: enough for one of several models."""
         super().__init__(seed, squared)

@@ -130,16 +130,19 @@ class Support:
             return by_group(propensity, X, n_groups)
         # a model that was fitted without interactions reads so many columns
         plain = getattr(propensity, "n_features", None) == X.shape[1] + n_groups - 1
-        return np.stack(
-            [
-                positive_probability(
-                    propensity,
-                    with_group(X, np.full(len(X), code), n_groups, interactions=not plain),
-                )
-                for code in range(n_groups)
-            ],
-            axis=1,
-        )
+        if not plain:
+            each = (with_group(X, np.full(len(X), code), n_groups) for code in range(n_groups))
+            return np.stack([positive_probability(propensity, one) for one in each], axis=1)
+        inputs = with_group(X, np.zeros(len(X)), n_groups, interactions=False)
+        as_first = positive_probability(propensity, inputs)
+        found = np.repeat(as_first[:, None], n_groups, axis=1)
+        reads = getattr(propensity, "reads", range(X.shape[1], inputs.shape[1]))
+        for column in reads:  # of the others the indicator says nothing
+            if column >= X.shape[1]:
+                inputs[:, column] = 1
+                found[:, column - X.shape[1] + 1] = positive_probability(propensity, inputs)
+                inputs[:, column] = 0
+        return found
 
 
 def with_group(X: Any, group: Any, n_groups: int, *, interactions: bool = True) -> Any:

@@ -410,6 +410,8 @@ def _change(about: str, of: str, then: Estimate, now: Estimate, difference: Esti
     error = standard_error(difference)
     z = difference.value / error if error > 0 else nan
     p = float(norm.cdf(z)) if about == "auc" else two_sided(z)  # only a lower AUC is an alarm
+    if about != "slope":  # of two rates
+        difference = difference.clipped(-1.0)
     return Change(about, of, then, now, difference, p, False)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dcem.audit.findings import COMPATIBLE
 from dcem.audit.results import Audit, Prevalence, TestingRate, TestingSensitivity
+from dcem.estimation.determined import DETERMINED
 from dcem.estimation.findings import SEVERITIES
+from dcem.estimation.hidden_cause import in_words
 from dcem.estimation.overlap import HARDLY
 from dcem.estimation.results import EVERYBODY, WITHHELD, Overlap
 from dcem.metrics.estimate import Estimate
@@ -59,10 +61,13 @@ def verdict(audit: Audit) -> doc.Verdict:
             _assumption(audit),
         )
     if not known:
+        why = {rate.difference.reason: None for rate in audit.testing}
+        told = [reason for reason in why if reason.startswith(DETERMINED)]
+        because = f" {capitalised(told[0])}." if told else ""
         return doc.Verdict(
             "caution",
             "It cannot be determined whether groups are tested unequally",
-            ("No group can be compared with others at equal features.", *_record(audit)),
+            (f"No group can be compared with others at equal features.{because}", *_record(audit)),
             "Not sure at all. This does not mean that the groups are treated alike.",
         )
     widest, alike = decimal(max(100 * audit.widest, 0.1), 1), audit.widest <= COMPATIBLE
@@ -249,6 +254,8 @@ def _record(audit: Audit) -> list[str]:
     sentences = [
         f"{recorded}; {_source(audit)} it is {percent(found.value)}{unsure}{corrected}{beyond}."
     ]
+    if audit.hidden_cause is not None:
+        sentences.append(f"{capitalised(in_words(audit.hidden_cause, 'that estimate'))}.")
     if any(one.disagrees for one in audit.known):
         sentences.append(
             "That prevalence contradicts the assumption that features explain who is tested: "
@@ -315,6 +322,8 @@ def key_numbers(audit: Audit) -> tuple[doc.KeyNumber, ...]:
         if best is every.within or not best.estimable:
             label += f"; for everybody {_between(every.limits)}"
         label += f"; the record shows {percent(every.recorded.value)}"
+        if best.estimable and audit.hidden_cause is not None:
+            label += f"; {in_words(audit.hidden_cause, short=True)}"
         found.append(doc.KeyNumber(doc.estimate(best, "percent"), label))
     if unrecorded := _about_unrecorded(audit, clear):
         whose = f" for {group(unrecorded.group)}" if len(clear) > 1 else ""
@@ -424,8 +433,14 @@ def limits(audit: Audit) -> tuple[str, ...]:
         if not rate.difference.estimable and rate.group != audit.reference
     }
     hidden = [name for name, reason in lost.items() if reason == WITHHELD.reason]
-    small = [name for name in lost if name not in hidden]
+    told = [name for name, reason in lost.items() if reason.startswith(DETERMINED)]
+    small = [name for name in lost if name not in (*hidden, *told)]
     if audit.grouped and audit.extent == "some":
+        if told:
+            found.append(
+                f"Anything about how {groups(told)} would be tested at equal features: the "
+                "features determine the group."
+            )
         if small:
             found.append(f"Anything about {groups(small)}: too little is known.")
         if hidden:

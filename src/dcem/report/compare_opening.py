@@ -17,6 +17,7 @@ from dcem.compare.findings import (
 )
 from dcem.compare.results import Judgement, MethodResult, TableComparison
 from dcem.estimation.findings import Finding, clearly_off, too_high_or_low
+from dcem.estimation.hidden_cause import in_words
 from dcem.estimation.results import Target
 from dcem.methods.choosing import DEFAULT, PREFERRED, SIMPLE_RIVALS
 from dcem.metrics.estimate import Estimate
@@ -327,7 +328,10 @@ def key_numbers(
 ) -> tuple[doc.KeyNumber, ...]:
     """How well it ranks, how alike it serves the groups, how much it gains."""
     judged = best.judgements[target.key]
-    found = [doc.KeyNumber(doc.estimate(judged.auc), f"AUC of `{best.name}`, {of_whom(target)}")]
+    label = f"AUC of `{best.name}`, {of_whom(target)}"
+    if judged.hidden_cause is not None:
+        label += f"; {in_words(judged.hidden_cause)}"
+    found = [doc.KeyNumber(doc.estimate(judged.auc), label)]
     if len(comparison.groups) > 1:
         label = "largest ROC gap between groups"
         if not isnan(judged.gap_by_chance):

@@ -193,6 +193,9 @@ BY_THEMSELVES_NOTES: Mapping[str, frozenset[str]] = {
 BESIDE_A_LIST: Mapping[str, str] = {
     "policing": f"To be on this list is no ground for a search: {_NOBODY}.",
 }
+# Names of labels that a search of a person has, and the words that suit no other label.
+FOUND_ON_PEOPLE = re.compile(r"(?i)contraband|drug|weapon|gun|knife|found|hit|seiz")
+OF_A_FIND = re.compile(r"contraband|carry|carries|something|nothing|\bfinds?\b|found")
 # No field's word is in them.
 SAYINGS = (
     "put to the test",
@@ -206,7 +209,8 @@ SAYINGS = (
 def in_field_words(document: Document, field: str = "general") -> Document:
     """The document in the words of a field."""
     milder = BY_THEMSELVES_NOTES.get(field, frozenset())
-    return _milder(document, milder).in_words(speak(field, document.names))
+    label = dict(document.data.get("made") or {}).get("label", "")
+    return _milder(document, milder).in_words(speak(field, document.names, label))
 
 
 def _milder(document: Document, keys: frozenset[str]) -> Document:
@@ -225,13 +229,16 @@ def _milder(document: Document, keys: frozenset[str]) -> Document:
     return replace(document, findings=replace(found, items=items), opening=opening)
 
 
-def speak(field: str, names: Collection[str] = ()) -> Callable[[str], str]:
+def speak(field: str, names: Collection[str] = (), label: str = "") -> Callable[[str], str]:
     """A function that puts a sentence into the words of a field, and leaves names alone.
 
-    These are the `names`, those of methods, and what stands in backticks or quotes.
+    These are the `names`, those of methods, and what stands in backticks or quotes. Where `label`,
+    the name of the outcome, is not about what is found on people, nothing is said to be found.
     """
     require_one_of("words", field, FIELDS)
     words = FIELDS[field]
+    if field == "policing" and label and not FOUND_ON_PEOPLE.search(label):
+        words = {word: said for word, said in words.items() if not OF_A_FIND.search(said)}
     if not words:
         return str
     longest = partial(sorted, key=len, reverse=True)

@@ -15,7 +15,10 @@ from different inputs.
 
 `hide_groups` is the rule for a table of people in groups. Audit, comparison and model card all use
 it, totals included: pages that each hid something else would together hide nothing. Totals stay if
-they can; a rate may be shown where both of its counts are.
+they can; a rate may be shown where both of its counts are. Taking every sum together costs the cube
+of the number of groups. From `MANY_GROUPS` on the rule is simpler and hides more: a group with a
+small count shows nothing, and neither do so many others, the smallest first, that all these groups
+together are a crowd in which nobody stands out. All that a reader can subtract is that crowd.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from dcem.table.labels import SelectiveLabels
 
 THRESHOLD = 10  # people: fewer are neither counted in public nor learnt from alone
+MANY_GROUPS = 50  # more of them are hidden by a simpler rule
 ENOUGH = 30  # people: what all of fewer have in common is not shown
 SMALL = f"<{THRESHOLD}"  # shown in place of a count under the threshold
 WITHHELD = "withheld"  # shown in place of a count that would reveal a small one
@@ -66,6 +70,8 @@ def hide_groups(
     if few is None:
         whole_table = _with_rests(together)
         few = [_all_alike(_with_rests(one), whole_table) for one in (*groups, together)]
+    if len(groups) > MANY_GROUPS:
+        return _hide_many([*groups, together], few)
     counts: dict[str, int] = {}
     sums: list[Sum] = []
     rests = [rest for rest, parts in RESTS.items() if set(parts) <= together.keys()]
@@ -87,6 +93,42 @@ def hide_groups(
         important=[f"0:{key}" for key in together],
     )
     return [{key: shown[f"{place}:{key}"] for key in together} for place in (*places, 0)]
+
+
+def _hide_many(
+    groups: Sequence[Mapping[str, int]], few: Sequence[Collection[str]]
+) -> list[dict[str, Shown]]:
+    """`hide_groups` of many groups and, last, of all together.
+
+    A group is shown as a whole or not at all. Those that are not make a crowd, whose sums follow
+    from the totals: it has at least two groups, `ENOUGH` rows more than groups, and `ENOUGH` of
+    whatever else there is in the table. Which of its groups are small is not said.
+    """
+    *parts, together = map(_with_rests, groups)
+    small = [
+        bool(secret) or any(0 < count < THRESHOLD for count in one.values())
+        for one, secret in zip(parts, few, strict=False)
+    ]
+    # from the smallest; those with a small count before all others
+    whole = next(iter(together))
+    order = sorted(range(len(parts)), key=lambda i: (not small[i], parts[i][whole], i))
+    sums, size = dict.fromkeys(together, 0), 0
+    for i in order:
+        least = {"rows": size + ENOUGH}
+        full = size > 1 and all(
+            count >= least.get(key, ENOUGH) or not together[key] for key, count in sums.items()
+        )
+        if not small[i] and (full or not size):
+            break
+        sums, size = {key: count + parts[i][key] for key, count in sums.items()}, size + 1
+    hidden = set(order[:size])
+    found: list[dict[str, Shown]] = [
+        dict.fromkeys(one, WITHHELD)
+        if i in hidden
+        else {key: SMALL if count < THRESHOLD else count for key, count in one.items()}
+        for i, one in enumerate(groups[:-1])
+    ]
+    return [*found, hide_groups(groups[-1:], [few[-1]] * 2)[-1]]
 
 
 def _with_rests(group: Mapping[str, int]) -> dict[str, int]:
@@ -153,17 +195,11 @@ def few_among(
     cells: Mapping[str, np.ndarray], group: np.ndarray, n_groups: int, person: np.ndarray
 ) -> list[frozenset[str]]:
     """`few_people` of rows that are not a problem: `cells` are masks [n], `person` numbers [n]."""
-    masks = [group == code for code in range(n_groups)]
-
-    def people_with(rows: np.ndarray) -> int:
-        # Of many rows the first will do: so many people they are at least.
-        who = person[rows]
-        first = len(np.unique(who[: 100 * ENOUGH]))
-        return first if first >= ENOUGH else len(np.unique(who))
-
+    everybody = {key: len(np.unique(person[cell])) for key, cell in cells.items()}
+    each = {key: people_of(group[cell], person[cell], n_groups) for key, cell in cells.items()}
     people = [
-        {key: people_with(mask & cell) for key, cell in cells.items()}
-        for mask in (*masks, np.ones(len(group), bool))
+        *({key: int(each[key][code]) for key in cells} for code in range(n_groups)),
+        everybody,
     ]
     return [
         frozenset(key for key, count in one.items() if 0 < count < THRESHOLD)

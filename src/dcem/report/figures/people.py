@@ -58,7 +58,9 @@ def tested_by_risk(
         points = zip(risk, line.tested, strict=True)
         tell(drawn, [f"{group}: {percent(t)} tested at a risk of {percent(r)}" for r, t in points])
     ax.set(xlabel=f"risk that {whose}", ylabel="share tested")
-    ax.set_ylim(bottom=0)
+    lowest, highest = ax.dataLim.y0, ax.dataLim.y1
+    if lowest < (highest - lowest) / 2:  # near enough to show the distance from nothing
+        ax.set_ylim(bottom=0)
     panels.share_marks(ax.xaxis, ax.yaxis)
     ax.grid(axis="y")
     if len(groups.names) > 1:
@@ -238,7 +240,9 @@ def prevalence_figure(audit: Audit) -> Drawing | None:
             (drawn,) = ax.plot(estimate.value, at, marker, **look)
             tell(drawn, [f"{item.group}, {label}: {in_sentence(estimate, 'percent')}"])
     panels.named_rows(ax, [p.group for p in shown])
-    ax.set_xlim(0, 1)
+    ends = [e.high for p in shown for e in vars(p).values() if isinstance(e, Estimate)]
+    widest = np.nanmax([*ends, *(p.bounds[1] for p in shown)], initial=0.01)
+    ax.set_xlim(0, min(1.0, 1.05 * widest))
     panels.share_marks(ax.xaxis)
     figure.legend(loc="outside upper left", ncols=2, fontsize=9.5)
     return Drawing(
