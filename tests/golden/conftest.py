@@ -11,4 +11,6 @@ def golden(request: pytest.FixtureRequest) -> Golden:
     """The record of this test file."""
     path = Path(str(request.path))
     name = path.stem.removeprefix("test_")
-    return Golden(path.parent / "recorded" / f"{name}.json", record=bool(request.config.getoption("--record")))
+    return Golden(
+        path.parent / "recorded" / f"{name}.json", record=bool(request.config.getoption("--record"))
+    )

@@ -1,4 +1,4 @@
-"""Fits of every method on 200 rows, with fixed seeds: class *exact*.
+"""Fits of every method on 200 rows, with fixed seeds: class *exact*, the default *announced*.
 
 Fits are in float64, so that another processor's rounding stays far below the tolerance of 1e-6
 (`keeping` tries that while recording). What draws random numbers in each step (noise, mixing,
@@ -36,8 +36,8 @@ CASES = [
     for variant in names.variants(method)
 ]
 NETWORKS = [case for case in CASES if case not in (*HALVES, "heckman", "ensemble")]
-# Trees choose among splits, and averages of a few models move with them: not to the last digit.
-TOLERANCE = {"ensemble": 1e-3}
+# The default is announced when it changes. Its trees choose among splits, which may nearly tie.
+SPECIAL: dict[str, dict[str, Any]] = {"ensemble": {"kind": "announced", "tolerance": 1e-3}}
 
 
 def split(case: str) -> tuple[str, str]:
@@ -79,7 +79,7 @@ def test_full_batches(golden, case):
         model = names.fit(method, variant, rows, held=held, **given)
         return values(model, made(24, 3))
 
-    golden.check(f"full batches: {case}", compute, tolerance=TOLERANCE.get(method, 1e-6))
+    golden.check(f"full batches: {case}", compute, **SPECIAL.get(method, {}))
 
 
 # Seed and learning rate with which one check less of patience, and two more, give other models.
@@ -146,7 +146,7 @@ def test_sample_weights(golden, case):
         given = without_stopping(case, SMALL)
         return values(names.fit(method, variant, rows, **given), made(24, 3))
 
-    golden.check(f"sample weights: {case}", compute, tolerance=TOLERANCE.get(method, 1e-6))
+    golden.check(f"sample weights: {case}", compute, **SPECIAL.get(method, {}))
 
 
 @pytest.mark.parametrize("case", [*NETWORKS, "heckman"])
@@ -201,7 +201,9 @@ def test_long_tables(golden, case):
         assert (scores != scores.astype(np.float32)).any()
         return signature(scores) | {"rows": scores[::3500]}
 
-    golden.check(f"long tables: {case}", compute, tolerance=max(TOLERANCE.get(method, 0), 1e-4))
+    # where its two terms nearly cancel, Adam turns the last digits of peer loss into whole steps
+    tolerance = {"tolerance": 0.01 if case == "peer-loss corrected" else 1e-4}
+    golden.check(f"long tables: {case}", compute, **tolerance | SPECIAL.get(method, {}))
 
 
 # Settings away from their defaults: a default of 1 or 0 would hide that something is not used.
@@ -249,7 +251,12 @@ def test_options(golden, name):
 @pytest.mark.parametrize(
     "case",
     [
-        *("tested-only-plus-group", "ipw published", "dragonnet corrected", "group-peer-loss corrected"),
+        *(
+            "tested-only-plus-group",
+            "ipw published",
+            "dragonnet corrected",
+            "group-peer-loss corrected",
+        ),
         *("group-peer-loss published", "sar-em corrected", "dcem corrected", "dcem published"),
     ],
 )
@@ -296,7 +303,7 @@ def test_stated_facts(golden, case, facts):
         given = settings(case, SMALL, rate=0.01)
         return values(names.fit(method, variant, rows, facts=FACTS[facts], **given), made(24, 3))
 
-    golden.check(f"{facts}: {case}", compute, tolerance=TOLERANCE.get(method, 1e-6))
+    golden.check(f"{facts}: {case}", compute, **SPECIAL.get(method, {}))
 
 
 @pytest.mark.parametrize("learner", ["linear", "boost"])
