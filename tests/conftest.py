@@ -38,9 +38,6 @@ FLAGS = [
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the long tests too")
-    parser.addoption(
-        "--record", action="store_true", help="write the goldens that run anew (tests/golden)"
-    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

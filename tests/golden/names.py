@@ -123,7 +123,7 @@ def made(method: str, variant: str = "", **settings: Any) -> Any:
 
 
 def table(rows: Mapping[str, Any], **facts: Any) -> SelectiveLabels:
-    """Rows as methods take them: `X`, `truth`, `tested`, `group`, perhaps `weight`, `person`, `time`.
+    """Rows as methods take them: `X`, `truth`, `tested`, `group`, maybe `weight`, `person`, `time`.
 
     `facts` are `sensitivity` and `specificity` of the test, and a known `prevalence`.
     """

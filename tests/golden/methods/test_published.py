@@ -1,4 +1,4 @@
-"""The published runs: their choices, their draws, and how the recorded fits agree: class *exact*."""
+"""The published runs: their choices, their draws, and how recorded fits agree: class *exact*."""
 
 import hashlib
 
