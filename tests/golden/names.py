@@ -119,7 +119,9 @@ def made(method: str, variant: str = "", **settings: Any) -> Any:
 
         settings["testing_model"] = PropensitySettings(steps=settings.pop("testing_steps"))
     given = {PARAMETER[meaning]: value for meaning, value in settings.items()}
-    return make_method(method, **({"variant": variant} if variant else {}), **given)
+    out = make_method(method, **({"variant": variant} if variant else {}), **given)
+    # where the networks live must not depend on what the machine has
+    return out.set_params(device="cpu") if "device" in out.get_params(deep=False) else out
 
 
 def table(rows: Mapping[str, Any], **facts: Any) -> SelectiveLabels:

@@ -206,6 +206,7 @@ def test_long_tables(golden, case):
     golden.check(f"long tables: {case}", compute, **tolerance | SPECIAL.get(method, {}))
 
 
+LONG = {"steps": 100, "rate": 0.2, "rounds": 6, "patience": 2}
 # Settings away from their defaults: a default of 1 or 0 would hide that something is not used.
 OPTIONS: dict[str, dict[str, Any]] = {
     "dcem corrected": {"temperature": 2.0},
@@ -229,6 +230,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "group-peer-loss corrected": {"missed_by_group": (0.4, 0.2)},
     "self corrected": {"drops_positives": True, "agreement_weight": 3.0, "momentum": 0.5},
     "self published": {"teacher_decay": 0.5, "prediction_decay": 0.5, "rate": 0.1, "rounds": 4},
+    # long enough to drop labels and to end by themselves, where the variants part
+    "self corrected, long": LONG | {"seed": 5},
+    "self published, long": LONG | {"seed": 5},
+    "self corrected, slow": LONG | {"seed": 5, "steps": 200, "rate": 0.1},
+    "self published, slow": LONG | {"seed": 5, "steps": 200, "rate": 0.1},
     "y-obs": {"decay": 0.1, "scaling": None},
     "tested-only": {"widths": (8,), "decay": 0.01},
 }
@@ -327,3 +333,23 @@ def test_heckman_with_an_excluded_variable(golden):
         return {"scores": names.scores(model, made(24, 3))}
 
     golden.check("heckman with an excluded variable", compute)
+
+
+@pytest.mark.parametrize(
+    "method", [m for m in names.WITH_VARIANTS if m not in ("ipw", "dividemix")]
+)
+def test_the_records_tell_the_variants_apart(golden, method):
+    """Of `ipw` and `dividemix` the records by distribution do."""
+    corrected = {
+        case: record["values"]
+        for case, record in golden.cases.items()
+        if f": {method} corrected" in case
+    }
+    differing = [
+        case
+        for case, values in corrected.items()
+        if (other := golden.cases.get(case.replace("corrected", "published")))
+        and np.abs(np.subtract(*(r.get("scores", 0) for r in (values, other["values"])))).max()
+        > 1e-3
+    ]
+    assert differing
