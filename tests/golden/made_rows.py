@@ -8,18 +8,25 @@ Table = dict[str, Any]
 
 
 def made(
-    n: int, seed: int, *, n_groups: int = 2, nudge: float = 0.0, missing: bool = True
+    n: int,
+    seed: int,
+    *,
+    n_groups: int = 2,
+    nudge: float = 0.0,
+    missing: bool = True,
+    sharpness: float = 1.5,
 ) -> Table:
     """Rows of three features: whom testing prefers differs by group, and one feature has gaps.
 
-    `nudge` changes each feature by so much of itself, up or down.
+    `nudge` changes each feature by so much of itself, up or down; `sharpness`
+    is how steeply testing depends on one of them.
     """
     rng = np.random.RandomState(seed)
     code = rng.randint(n_groups, size=n)
     X = rng.normal(size=(n, 3))
     X[:, 0] += 0.6 * code
     risk = expit(1.3 * X[:, 0] - X[:, 1] + 0.8 * np.sin(2 * X[:, 2]) - 0.5)
-    chance = expit(1.5 * X[:, 1] + 0.8 * code - 0.3)
+    chance = expit(sharpness * X[:, 1] + 0.8 * code - 0.3)
     truth = (rng.uniform(size=n) < risk).astype(float)
     tested = rng.uniform(size=n) < chance
     gaps = rng.uniform(size=n) < 0.08

@@ -201,6 +201,11 @@ def kept_at(model: Any) -> list[int]:
     return [int(number) for number in np.atleast_1d(model.n_iter_)]
 
 
+def has_testing_model(model: Any) -> bool:
+    """Whether a fitted model says how probable each test was."""
+    return hasattr(model, "propensity_")
+
+
 def testing_probability(model: Any) -> np.ndarray:
     """P(tested) of each training row, by a model that has a model of testing."""
     return np.asarray(model.propensity_)

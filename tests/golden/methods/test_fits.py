@@ -206,11 +206,15 @@ def test_long_tables(golden, case):
     golden.check(f"long tables: {case}", compute, **tolerance | SPECIAL.get(method, {}))
 
 
+STOPPING = {"steps": 10, "rounds": 20, "patience": 2, "rate": 0.02}
 LONG = {"steps": 100, "rate": 0.2, "rounds": 6, "patience": 2}
 # Settings away from their defaults: a default of 1 or 0 would hide that something is not used.
 OPTIONS: dict[str, dict[str, Any]] = {
     "dcem corrected": {"temperature": 2.0},
     "dcem corrected, cold": {"temperature": 0.25, "start": "tested-only"},
+    # with these seeds the temperature of validation rows decides when to stop
+    "dcem published, cold": STOPPING | {"temperature": 0.25, "seed": 13},
+    "dcem published, warm": STOPPING | {"temperature": 3.0, "seed": 15},
     "dcem corrected, literal": {"start": "algorithm-1", "keeps_weights": False},
     "dcem corrected, half": {"causal_weight": 0.5},
     "dcem corrected, decided": {"recorded_decision": True},
