@@ -57,7 +57,7 @@ def statistics(score: np.ndarray, test: dict[str, Any]) -> list[float]:
 NAMES = ("auc", "mean", "sd", "group_difference", "slope_0", "slope_1", "slope_2", "testing")
 
 
-def testing_gap(model: Any, rows: dict[str, Any]) -> list[float]:
+def gap_in_testing(model: Any, rows: dict[str, Any]) -> list[float]:
     """How far P(tested) sets the tested apart: too far where a model has seen their decision."""
     if not names.has_testing_model(model):
         return []
@@ -75,7 +75,7 @@ def over_seeds(name: str, seeds: range) -> tuple[np.ndarray, np.ndarray]:
         rows |= {"weight": np.where(rows["truth"] > 0, 8.0, 0.5)}
     models = names.fit_together(method, variant, [rows] * len(seeds), seeds, **BASE, **CASES[name])
     values = np.array(
-        [statistics(names.scores(model, test), test) + testing_gap(model, rows) for model in models]
+        [statistics(names.scores(model, test), test) + gap_in_testing(model, rows) for model in models]
     )
     return values.mean(axis=0), values.std(axis=0, ddof=1)
 
