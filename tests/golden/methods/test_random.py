@@ -75,7 +75,10 @@ def over_seeds(name: str, seeds: range) -> tuple[np.ndarray, np.ndarray]:
         rows |= {"weight": np.where(rows["truth"] > 0, 8.0, 0.5)}
     models = names.fit_together(method, variant, [rows] * len(seeds), seeds, **BASE, **CASES[name])
     values = np.array(
-        [statistics(names.scores(model, test), test) + gap_in_testing(model, rows) for model in models]
+        [
+            statistics(names.scores(model, test), test) + gap_in_testing(model, rows)
+            for model in models
+        ]
     )
     return values.mean(axis=0), values.std(axis=0, ddof=1)
 
