@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow smoke lint docs regenerate bench clean
+.PHONY: help setup demo test test-slow smoke lint size docs regenerate bench clean
 
 help:  ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -44,6 +44,9 @@ lint: $(STAMP)  ## ruff (lint and format) and mypy
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+
+size:  ## lines, tokens and branchy functions of each room, against its budget
+	@$(PYTHON) .ci/size.py
 
 docs: $(STAMP)  ## build the documentation site, strictly, into site/
 	@echo "==> building the documentation"

@@ -1,0 +1,347 @@
+"""Every name of the package that a golden uses, in one place.
+
+This is the one golden file that may be edited when rooms and names move. A golden asks for a method
+by its public name and for a setting by its meaning (`PARAMETER`); what comes back is plain: arrays,
+numbers, text. An edit here may follow a name, and must not change a value.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dcem import SelectiveLabels
+from dcem.methods import fit_many, published
+from dcem.methods import make as make_method
+from dcem.metrics import auc, roc_gap
+
+__all__ = ["auc", "roc_gap"]
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED_RUNS = ROOT / "results" / "methods.csv"  # the fits that were compared with the paper
+
+# -- methods ---------------------------------------------------------------------------------------
+
+SUPERVISED = (
+    *("y-obs", "y-model", "group-only", "tested-only", "tested-only-plus-group"),
+    *("dragonnet", "peer-loss", "group-peer-loss", "truncated-lq", "gjs"),
+)
+WEIGHTED = ("ipw", "dr-learner")
+EM = ("dcem", "imputation-only", "no-causal-regularization", "sar-em")
+PAPER = (*SUPERVISED, *WEIGHTED, *EM, "self", "dividemix")  # the 18 methods of the paper
+BESIDES = ("heckman", "ensemble")
+WITH_VARIANTS = (
+    *("ipw", "dragonnet", "peer-loss", "group-peer-loss", "self", "dividemix", "sar-em"),
+    *("dcem", "imputation-only", "no-causal-regularization"),
+)
+VARIANTS = ("corrected", "published")
+TOLD_THE_TRUTH = (  # besides y-model, as published only
+    *("peer-loss published", "group-peer-loss published", "sar-em published"),
+)
+
+# Meaning of a setting -> the parameter that has it. Methods have some of them each.
+PARAMETER = {
+    "seed": "random_state",
+    "widths": "hidden",
+    "members": "n_members",
+    "rows_per_step": "batch_size",
+    "precision": "dtype",
+    "scaling": "preprocess",
+    "steps": "steps",
+    "rounds": "max_iter",
+    "rate": "learning_rate",
+    "decay": "weight_decay",
+    "patience": "patience",
+    "learner": "learner",
+    "group": "group",
+    # loss functions
+    "exponent": "q",
+    "cut": "k",
+    "predictions": "n_distributions",
+    "label_weight": "label_weight",
+    "input_noise": "noise",
+    "missed": "noise_rate",
+    "missed_by_group": "noise_rates",
+    "smallest_chance": "clip",
+    # dragonnet
+    "reference": "reference",
+    "group_head_weight": "group_weight",
+    "targeted_weight": "targeted_weight",
+    # DCEM
+    "schedule": "schedule",
+    "start": "start",
+    "causal_weight": "regularization",
+    "temperature": "temperature",
+    "recorded_decision": "hard_t",
+    "keeps_weights": "carry_weights",
+    "testing_model": "propensity_settings",
+    "testing_classifier": "propensity",
+    # SAR-EM
+    "testing_rate": "propensity_learning_rate",
+    # SELF
+    "momentum": "momentum",
+    "agreement_weight": "consistency",
+    "teacher_decay": "teacher_decay",
+    "prediction_decay": "ensemble_decay",
+    "drops_positives": "filter_positives",
+    # DivideMix
+    "warm_up": "warm_up",
+    "doubtful_weight": "unlabelled_weight",
+    "ramp": "ramp",
+    "mixing": "mixup",
+    "prior": "prior",
+    "protects_positives": "protect_positives",
+    # heckman and ensemble
+    "excluded": "excluded",
+    "folds": "n_folds",
+    "processes": "n_jobs",
+}
+
+
+def variants(method: str) -> tuple[str, ...]:
+    """Names of the variants of a method; a method without has one, called ""."""
+    return VARIANTS if method in WITH_VARIANTS else ("",)
+
+
+def has(method: str, setting: str) -> bool:
+    """Whether a method has a setting."""
+    setting = "testing_model" if setting == "testing_steps" else setting
+    return PARAMETER[setting] in make_method(method).get_params(deep=False)
+
+
+def made(method: str, variant: str = "", **settings: Any) -> Any:
+    """The method with these settings, unfitted."""
+    if "testing_steps" in settings:  # of the network for P(tested), otherwise as published
+        from dcem.methods.registry import PropensitySettings
+
+        settings["testing_model"] = PropensitySettings(steps=settings.pop("testing_steps"))
+    given = {PARAMETER[meaning]: value for meaning, value in settings.items()}
+    out = make_method(method, **({"variant": variant} if variant else {}), **given)
+    # where the networks live must not depend on what the machine has
+    return out.set_params(device="cpu") if "device" in out.get_params(deep=False) else out
+
+
+def table(rows: Mapping[str, Any], **facts: Any) -> SelectiveLabels:
+    """Rows as methods take them: `X`, `truth`, `tested`, `group`, maybe `weight`, `person`, `time`.
+
+    `facts` are `sensitivity` and `specificity` of the test, and a known `prevalence`.
+    """
+    names = {"sensitivity": "test_sensitivity", "specificity": "test_specificity"}
+    return SelectiveLabels.from_arrays(
+        rows["X"],
+        np.where(rows["tested"], rows["truth"], np.nan),
+        group=rows["group"],
+        weight=rows.get("weight"),
+        id=rows.get("person"),
+        time=rows.get("time"),
+        **{names.get(name, name): value for name, value in facts.items()},
+    )
+
+
+def _truth(method: str, variant: str, rows: Any, held: Any) -> Any:
+    """The truth of training and validation rows, for the methods that are told."""
+    if method != "y-model" and f"{method} {variant}" not in TOLD_THE_TRUTH:
+        return None
+    return rows["truth"] if held is None else (rows["truth"], held["truth"])
+
+
+def fit(
+    method: str,
+    variant: str,
+    rows: Mapping[str, Any],
+    *,
+    held: Mapping[str, Any] | None = None,
+    facts: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> Any:
+    """A fitted model; `held` are rows to decide on stopping, else some of `rows` are held out."""
+    facts = facts or {}
+    return made(method, variant, **settings).fit_problem(
+        table(rows, **facts),
+        validation=None if held is None else table(held, **facts),
+        truth=_truth(method, variant, rows, held),
+    )
+
+
+def fit_together(
+    method: str,
+    variant: str,
+    tables: Sequence[Mapping[str, Any]],
+    seeds: Sequence[int],
+    **settings: Any,
+) -> list[Any]:
+    """A fitted model of each table, by one call."""
+    return fit_many(
+        made(method, variant, **settings),
+        [table(rows) for rows in tables],
+        truths=[_truth(method, variant, rows, None) for rows in tables],
+        random_states=list(seeds),
+    )
+
+
+def _group(model: Any, rows: Mapping[str, Any]) -> dict[str, Any]:
+    return {"sensitive_features": rows["group"]} if model.needs_group else {}
+
+
+def scores(model: Any, rows: Mapping[str, Any]) -> np.ndarray:
+    """The score of each row."""
+    return np.asarray(model.predict_proba(rows["X"], **_group(model, rows))[:, 1])
+
+
+def disagreement(model: Any, rows: Mapping[str, Any]) -> np.ndarray:
+    """Standard deviation of the members' scores of each row."""
+    return np.asarray(model.spread(rows["X"], **_group(model, rows)))
+
+
+def kept_at(model: Any) -> list[int]:
+    """How far each member came: the step (or, in EM, the number of rounds) it reports."""
+    return [int(number) for number in np.atleast_1d(model.n_iter_)]
+
+
+def has_testing_model(model: Any) -> bool:
+    """Whether a fitted model says how probable each test was."""
+    return hasattr(model, "propensity_")
+
+
+def testing_probability(model: Any) -> np.ndarray:
+    """P(tested) of each training row, by a model that has a model of testing."""
+    return np.asarray(model.propensity_)
+
+
+def held_out(model: Any, n_rows: int) -> np.ndarray:
+    """Which rows were held out of training `[n]`."""
+    out = np.ones(n_rows, dtype=bool)
+    out[model.train_rows_] = False
+    return out
+
+
+# -- published choices -----------------------------------------------------------------------------
+
+_ROUNDS_OF = {"dcem", "imputation-only", "no-causal-regularization"}
+_STAGE = ("steps", "rate", "decay", "patience")
+_OWN = {
+    "group-only": ("group",),
+    "ipw": ("smallest_chance",),
+    "dr-learner": ("smallest_chance",),
+    "dragonnet": ("reference", "group_head_weight"),
+    "truncated-lq": ("exponent", "cut"),
+    "gjs": ("predictions", "label_weight"),
+    "self": (
+        *("rounds", "momentum", "agreement_weight", "input_noise", "teacher_decay"),
+        *("prediction_decay", "drops_positives"),
+    ),
+    "dividemix": (
+        *("warm_up", "doubtful_weight", "ramp", "temperature", "mixing", "prior"),
+        "protects_positives",
+    ),
+    "sar-em": ("rounds", "testing_rate", "keeps_weights"),
+    "dcem": ("start", "causal_weight", "temperature", "recorded_decision", "keeps_weights"),
+}
+
+
+def choices(method: str, task: str) -> dict[str, Any]:
+    """Every choice of the published run of a method on a task ("sinusoid", "sepsis"), by meaning.
+
+    What a parameter leaves to a schedule or a variant is resolved: the values are those that count.
+    """
+    run = published(method, task)
+    value = run.get_params(deep=False)
+    own = _OWN.get("dcem" if method in _ROUNDS_OF else method, ())
+    names = ("seed", "widths", "members", "rows_per_step", "precision", "scaling", *own)
+    if method not in _ROUNDS_OF:
+        names += tuple(name for name in _STAGE if PARAMETER[name] in value)
+    out = {name: value[PARAMETER[name]] for name in names}
+    out["variant"] = value.get("variant", "")
+    if "start" in out:
+        out["start"] = run._start
+    if method == "dragonnet":
+        out["targeted_weight"] = run._targeted
+    if method in WEIGHTED:
+        from dcem.methods.weighting_networks import PUBLISHED
+
+        _add_testing_model(out, value["propensity_settings"] or PUBLISHED)
+    if method in _ROUNDS_OF:
+        _add_rounds(out, run)
+    if own == _OWN["self"]:
+        out.pop("patience")
+        out["rounds_without_gain"] = value["patience"]
+    return dict(sorted(out.items()))
+
+
+def _add_rounds(out: dict[str, Any], run: Any) -> None:
+    """How long EM runs, what it watches and keeps, and how its testing model is trained."""
+    em, testing = run._settings(SimpleNamespace(pace=None, batch_size=None))
+    out |= {
+        "rounds": em.max_iter,
+        "steps_per_round": em.steps,
+        "rate": em.learning_rate,
+        "decay": em.weight_decay,
+        "rounds_without_gain": em.patience,
+        "fresh_optimizer_each_round": em.fresh_optimizer,
+        "watched_loss": em.watch,
+        "returned_round": em.keep,
+        "keeps_weights": em.carry_weights,
+        "causal_weight": em.strength,
+        "recorded_decision": em.hard_t,
+    }
+    _add_testing_model(out, testing)
+
+
+def _add_testing_model(out: dict[str, Any], settings: Any) -> None:
+    out |= {
+        "testing_widths": settings.hidden,
+        "testing_steps": settings.steps,
+        "testing_rate": settings.learning_rate,
+        "testing_steps_between_checks": settings.check_every,
+        "testing_patience": settings.patience,
+        "testing_weights_kept": settings.keep,
+    }
+
+
+# -- published draws and the paper -----------------------------------------------------------------
+
+
+def draw(q_y: float, k: float, q_t: float, phase: float) -> dict[str, dict[str, np.ndarray]]:
+    """The rows of a published draw: split -> `X`, `tested`, `truth`, `group`."""
+    from dcem.tasks import make_sinusoid
+
+    task = make_sinusoid(q_y=q_y, k=k, q_t=q_t, phase=phase, preset="as-released")
+    return {
+        name: {"X": part.X, "tested": part.tested, "truth": task.truth[name], "group": part.group}
+        for name, part in (("train", task.train), ("validation", task.validation))
+    } | {
+        "test": {
+            "X": task.test.X,
+            "tested": task.test.tested,
+            "truth": task.truth["test"],
+            "group": task.test.group,
+        }
+    }
+
+
+def simulated(
+    q_y: float, k: float, q_t: float, phase: float, *, seed: int, n_train: int, n_test: int
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Training and test rows of a fresh draw of the simulation."""
+    from dcem.tasks import make_sinusoid
+
+    task = make_sinusoid(
+        q_y, k, q_t, phase, stream="independent", random_state=seed,
+        n_train=n_train, n_validation=100, n_test=n_test,
+    )  # fmt: skip
+    train, test = (
+        {"X": part.X, "tested": part.tested, "truth": task.truth[name], "group": part.group}
+        for name, part in (("train", task.train), ("test", task.test))
+    )
+    return train, test
+
+
+def compared_with_paper() -> pd.DataFrame:
+    """The recorded runs beside the published figures: a row for each setting, method, metric."""
+    from dcem.benchmark.read import results
+    from dcem.paper.agreement import compare_published
+
+    return compare_published(results(RECORDED_RUNS, None, unfinished=True))
