@@ -7,12 +7,14 @@ numbers, text. An edit here may follow a name, and must not change a value.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+import dcem
 from dcem import SelectiveLabels
 from dcem.methods import fit_many, published
 from dcem.methods import make as make_method
@@ -345,3 +347,138 @@ def compared_with_paper() -> pd.DataFrame:
     from dcem.paper.agreement import compare_published
 
     return compare_published(results(RECORDED_RUNS, None, unfinished=True))
+
+
+# -- tables, audits, comparisons ------------------------------------------------------------------
+
+
+def read(source: Any, **roles: Any) -> Any:
+    """A table read with these roles."""
+    return dcem.read_table(source, dcem.Roles(**roles))
+
+
+def features(table: Any) -> dict[str, np.ndarray]:
+    """Name of a feature -> its values; NaN where missing."""
+    return dict(zip(table.problem.feature_names, table.problem.X.T, strict=True))
+
+
+def columns(table: Any) -> dict[str, tuple[str, str]]:
+    """Name of a column of the file -> what it was read as, and the note about it."""
+    return {
+        one.name: (one.kind if one.role == "feature" else one.role, one.note)
+        for one in table.columns
+    }
+
+
+def rows(table: Any) -> dict[str, Any]:
+    """Labels (NaN where untested), who was tested, and the group of each row."""
+    problem = table.problem
+    names = np.asarray(problem.group_names, dtype=object)
+    return {"label": problem.y_obs, "tested": problem.tested, "group": names[problem.group]}
+
+
+def sinusoid(rows: int) -> pd.DataFrame:
+    """A draw of the paper's simulation as a table: features, group and the label `flu`."""
+    task = dcem.tasks.make_sinusoid(q_y=0.5, k=1.0, q_t=2.0)
+    people = task.train
+    frame = pd.DataFrame(people.X, columns=["x1", "x2"])
+    frame = frame.assign(group=people.group, flu=people.y_obs)
+    return frame[:: len(frame) // rows]
+
+
+def audit(table: Any, **options: Any) -> Any:
+    """The audit of a table that `read` returned."""
+    found = {leak.column: leak.sentence for leak in table.leaks}
+    return dcem.audit_labels(table.problem, suspicious=found, **options)
+
+
+NOT_ESTIMATES = ("findings.", "testing.each")  # said elsewhere
+
+
+def audit_numbers(table: Any) -> pd.DataFrame:
+    """Every estimate of an audit: about, of, value, low, high."""
+    frame = audit(table).to_frame()
+    frame = frame[~frame["about"].str.startswith(NOT_ESTIMATES)]
+    return _numbered(frame)
+
+
+COMPARED = ("tested-only:linear", "tested-only:boost")
+
+
+def compare_numbers(table: Any) -> pd.DataFrame:
+    """Every estimate of a comparison: about (method, target, metric), of, value, low, high."""
+    result = dcem.compare_methods(table.problem, COMPARED, planted=0, n_resamples=100)
+    frame = result.to_frame()
+    about = frame["method"] + " " + frame["target"] + " " + frame["metric"]
+    return _numbered(frame.assign(about=about))
+
+
+def _numbered(frame: pd.DataFrame) -> pd.DataFrame:
+    """The estimates, numbered where several have one name."""
+    frame = frame.assign(of=frame["of"].fillna("").astype(str))
+    again = frame.groupby(["about", "of"]).cumcount()
+    frame["of"] += [f" #{n}" if n else "" for n in again]
+    return frame[["about", "of", "value", "low", "high"]].reset_index(drop=True)
+
+
+def is_exact(about: str) -> bool:
+    """True if an estimate counts people and rests on no model of testing or risk."""
+    return about in (
+        "testing.crude",
+        "yields.rate",
+        "prevalence.recorded",
+        "prevalence.tested_only",
+    )
+
+
+def model(table: Any, method: str = "tested-only:linear") -> Any:
+    """A fitted model of a table that `read` returned."""
+    return dcem.scoring.fit_table(table, method, random_state=0).explained(table)
+
+
+def watched(fitted: Any, later: pd.DataFrame) -> Any:
+    """Monitoring of a model on people who came later."""
+    table = dcem.read_table(later, fitted.roles_of_new, encoder=fitted.encoder)
+    return dcem.monitor_model(fitted, table)
+
+
+def monitor_numbers(fitted: Any, later: pd.DataFrame) -> pd.DataFrame:
+    """Every change that monitoring works out: about, of, value, low, high.
+
+    What was and what is have the width of the interval of their difference.
+    """
+    frame = watched(fitted, later).to_frame()
+    half = (frame["high"] - frame["low"]) / 2
+    parts = []
+    for what in ("then", "now", "difference"):
+        part = frame.assign(about=frame["about"] + " " + what, value=frame[what])
+        if what != "difference":
+            part = part.assign(low=part["value"] - half, high=part["value"] + half)
+        parts.append(part)
+    return _numbered(pd.concat(parts))
+
+
+def next_tests_numbers(fitted: Any, later: pd.DataFrame, budget: float) -> pd.DataFrame:
+    """Probabilities of being tested next, by group and by fifths of the risk."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "later.csv"
+        later.to_csv(file, index=False)
+        listed = dcem.scoring.next_tests(fitted, file, budget)
+    people = listed.table
+    fifth = pd.qcut(people["risk" if "risk" in people else "score"], 5, labels=False).astype(str)
+    by_group = people.groupby("group")["probability"].sum()
+    by_risk = people.groupby(fifth)["probability"].sum()
+    parts = [("tests in group", by_group), ("tests in fifth", by_risk)]
+    frame = pd.concat(
+        pd.DataFrame({"about": about, "of": sums.index, "value": sums}) for about, sums in parts
+    )
+    # how far a sum may move: some 1.3 % of it
+    return _numbered(frame.assign(low=0.9 * frame["value"], high=1.1 * frame["value"]))
+
+
+def findings(result: Any) -> dict[str, Any]:
+    """Key -> the findings that carry it, each with `severity` and `groups`."""
+    keys: dict[str, Any] = {}
+    for finding in result.findings:
+        keys.setdefault(finding.key, []).append(finding)
+    return keys

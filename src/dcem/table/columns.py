@@ -48,6 +48,7 @@ IN_TEXT = {  # what nearly all values are like -> what to say of them
     ),
 }
 ICD = re.compile(r"[A-Za-z]{1,2}\d")  # "V57": a few of these among numbers make them codes
+ICD_9 = re.compile(r"[VE]\d{2,3}(\.\d{1,2})?")  # such diagnoses stand among 250.8 and 428
 LETTER = re.compile(r"\d+([.,]\d+)?[^\W\d_]")  # "8m", the age of a baby among years; or a code
 HIDDEN = "would be a number"
 NO_NUMBERS = "that cannot be numbers"
@@ -219,8 +220,9 @@ def _number_in_text(
     """Numbers of the distinct values, if this is a column of numbers, and what to say of it.
 
     One cell that is none, or a hundredth of them, is a missing value; with more, the column is
-    text. So are numbers with another sign than the others (`45 %` among `0.45`). In a column that
-    is named like a code, a single value with a leading zero, or such as "V57", makes it text.
+    text. So are numbers with another sign than the others (`45 %` among `0.45`). A column is text,
+    too, if it is named like a code and has a value with a leading zero or such as "V57"; in any
+    other it takes two cells such as "V57".
     """
     found = values.limits_parsed(text.values)
     absent = np.array([v.casefold() in values.NOT_A_NUMBER for v in text.values], bool)
@@ -232,6 +234,9 @@ def _number_in_text(
     digits = any(any(c.isdigit() for c in value) for value in compress(text.values, lost))
     is_number = ~(np.isnan(found) | foreign | padded)
     if not is_number.any() or (CODE_NAME.search(name) and (digits or padded.any())):
+        return None, ""
+    diagnosis = np.array([ICD_9.fullmatch(v) is not None for v in text.values], bool)
+    if counts[lost & diagnosis].sum() > 1:
         return None, ""
     if odd > FEW_UNREAD * said and not (odd == 1 and said >= FEWEST_NUMBERS):
         if counts[is_number].sum() < MOSTLY * said:
