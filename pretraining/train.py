@@ -242,7 +242,7 @@ class Piece:
         """Write the state; of an annealed piece the weights instead."""
         self.steps.wait()
         self.record["seconds"] = self.earlier + self.seconds()
-        self.record |= {"code": source_hash(), "torch": torch.__version__}
+        self.record |= {"code": source_hash(), "torch": str(torch.__version__)}
         if self.asked.anneal:
             named = self.training.named_weights(self.training.weights)
             half = {name: w.half().cpu() for name, w in named.items()}
