@@ -260,7 +260,7 @@ def risk_score(v: Tensor, columns: int) -> Tensor:
     weight = fade.gather(1, torch.rand(tables, width, device=device).argsort(1))
     weight = weight * torch.rand_like(weight)
     known = torch.arange(width, device=device) < columns
-    weight = torch.where(known, weight, weight * log_uniform(0.02, 1, tables, 1, device=device))
+    weight = torch.where(known, weight, weight * log_uniform(0.005, 0.7, tables, 1, device=device))
     signed = (weight * torch.sign(torch.randn_like(weight)))[..., None]
     linear = (v @ signed)[..., 0]
     kind = torch.randint(0, len(ACTIVATIONS), (tables, 1, width), device=device)
@@ -288,9 +288,9 @@ def risks(score: Tensor, tested: Tensor) -> Tensor:
     """Turn scores into probabilities: weak and strong signals, rare and common outcomes."""
     tables = score.shape[0]
     device = score.device
-    weak = log_uniform(0.08, 1.0, tables, 1, device=device)
-    strong = log_uniform(0.6, 6.0, tables, 1, device=device)
-    eta = score * torch.where(chance(0.4, tables, 1, device=device), weak, strong)
+    weak = log_uniform(0.1, 1.0, tables, 1, device=device)
+    strong = log_uniform(0.7, 7.0, tables, 1, device=device)
+    eta = score * torch.where(chance(0.35, tables, 1, device=device), weak, strong)
     floor = (4 / tested).clamp(0.01, 0.2)  # fewer tests: less rare, or no result is seen
     rare = floor * (0.4 / floor) ** torch.rand(tables, 1, device=device)
     mean = torch.where(
@@ -402,7 +402,7 @@ def simulate(shape: Shape, device: torch.device, tested: int | None = None) -> B
     first = torch.arange(x.shape[2], device=device) == 0
     x = torch.where(first & group[:, None, None], member[..., None].float(), x)
     v = standard(x)
-    node = chance(0.25, tables, 1, device=device)  # the result is one of the causes itself
+    node = chance(0.2, tables, 1, device=device)  # the result is one of the causes itself
     score = standard(torch.where(node, latent[:, :, -1], risk_score(v, columns)))
     if tested is None:
         most = (0.6 * uniform(0, 1, tables, 1, device=device) * context).clamp(max=512)

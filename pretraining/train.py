@@ -67,7 +67,7 @@ def draw_shapes(asked: argparse.Namespace, book: int) -> list[Shape]:
         columns = spread(asked.columns, strata[i])
         pool = max(256, context + 64, int(context * math.exp(random_.uniform(0.1, 1.8))))
         cost = (context + QUERY) * (columns + 3) * (1 + context / 1000)
-        tables = min(max(4, round(asked.cells / cost)), 384)
+        tables = min(max(8, round(asked.cells / cost)), 384)
         shapes.append(Shape(tables, context, QUERY, columns, min(pool, MOST_ROWS - QUERY)))
     return shapes
 
@@ -104,12 +104,13 @@ class Steps:
         self.learn: list[Callable[[], None]] = []
         for shape in shapes:
             self.add(shape)
-        self.step = self.recorded(lambda: training.step(asked.horizon), 1, warm=True)
+        self.step = self.recorded(lambda: training.step(asked.horizon), 1)
 
     def add(self, shape: Shape) -> None:
         """Prepare the work on batches of this shape."""
         with self.on(0):
             buffer = Batch(*(part.clone() for part in simulate(shape, self.device)))
+        self.wait()
 
         def make() -> None:
             for kept, new in zip(buffer, simulate(shape, self.device), strict=True):
@@ -119,12 +120,12 @@ class Steps:
             z = self.net(*buffer[:3], buffer.tag, shape.context)
             loss = functional.binary_cross_entropy_with_logits(z, buffer.risk, reduction="none")
             loss = (loss.mean(1) * buffer.weight).sum() / buffer.weight.sum().clamp(min=1)
-            self.training.add_gradient(loss / self.asked.batches)
+            # a batch of few large tables is noisier, so it counts less
+            self.training.add_gradient(loss * (shape.tables / 40) ** 0.5 / self.asked.batches)
             self.loss += loss.detach()
 
-        warm = not self.make
-        self.make.append(self.recorded(make, 0, warm))
-        self.learn.append(self.recorded(learn, 1, warm))
+        self.make.append(self.recorded(make, 0))
+        self.learn.append(self.recorded(learn, 1))
 
     def on(self, stream: int) -> AbstractContextManager[Any]:
         """Put work on a stream: 0 makes batches, 1 learns."""
@@ -135,16 +136,13 @@ class Steps:
         if self.cuda:
             torch.cuda.synchronize()
 
-    def recorded(self, work: Callable[[], None], stream: int, warm: bool) -> Callable[[], None]:
+    def recorded(self, work: Callable[[], None], stream: int) -> Callable[[], None]:
         """Return the work, or where graphs are used the replay of its CUDA graph."""
         if not self.cuda or self.asked.eager:
             return work
+        with self.on(stream):  # first without recording, so that every kernel is loaded
+            work()
         self.wait()
-        if warm:
-            with self.on(stream):
-                work()
-                work()
-            self.wait()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self.pools[stream], stream=self.streams[stream]):
             work()
@@ -227,11 +225,11 @@ class Piece:
         self.steps.loss.zero_()
         if self.steps.cuda:
             line["GiB"] = round(torch.cuda.max_memory_reserved() / 2**30, 1)
-        kinds = {"average": self.training.average, "last": self.training.weights}
-        for name, weights in kinds.items() if self.every else ():
-            self.training.use(weights)
-            line[name] = validate(self.net, self.every)
-        self.training.use(self.training.weights)
+        if self.every:
+            line["last"] = validate(self.net, self.every)["all"]
+            self.training.use(self.training.average)
+            line["average"] = validate(self.net, self.every)
+            self.training.use(self.training.weights)
         self.steps.wait()
         line["took"] = round(self.seconds() - now, 1)
         print(json.dumps(line), flush=True)
