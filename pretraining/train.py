@@ -100,6 +100,7 @@ class Steps:
             self.pools = torch.cuda.graph_pool_handle(), torch.cuda.graph_pool_handle()
             self.made = torch.cuda.Event()
             self.learned = [torch.cuda.Event() for _ in range(8)]
+        self.buffers: list[Batch] = []  # graphs hold their addresses, not the tensors
         self.make: list[Callable[[], None]] = []
         self.learn: list[Callable[[], None]] = []
         for shape in shapes:
@@ -110,6 +111,7 @@ class Steps:
         """Prepare the work on batches of this shape."""
         with self.on(0):
             buffer = Batch(*(part.clone() for part in simulate(shape, self.device)))
+        self.buffers.append(buffer)
         self.wait()
 
         def make() -> None:
