@@ -94,8 +94,7 @@ class Network(nn.Module):
     ) -> Tensor:
         """Return the log-odds [tables, rows after the context].
 
-        cells [tables, rows, columns, 3], code [tables, rows], group [tables] and tag
-        [tables, 1, columns, 16] are those of `prior.Batch`.
+        The first four are those of `prior.Batch`.
         """
         tables, rows, columns, _ = cells.shape
         kind = self.mark.dtype

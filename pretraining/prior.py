@@ -5,15 +5,14 @@ rows to answer for. Nothing here waits for the device, so a CUDA graph can recor
 """
 
 import math
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 HIDDEN = 4  # causes that no column shows
-ACTIVATIONS: list[Callable[[Tensor], Tensor]] = [
+ACTIVATIONS = (
     lambda h: h,
     torch.tanh,
     torch.relu,
@@ -25,7 +24,7 @@ ACTIVATIONS: list[Callable[[Tensor], Tensor]] = [
     lambda h: torch.floor(1.5 * h),
     lambda h: torch.sigmoid(4 * h),
     lambda h: torch.where(h > 0, h, 0.1 * h),
-]
+)
 POLICIES = {  # direction of the testing: its share of the tables
     "random": 0.10,
     "rule": 0.14,
@@ -55,29 +54,49 @@ class Batch(NamedTuple):
     cells: Tensor  # [tables, rows, columns, 3], see `encode`
     code: Tensor  # [tables, rows]: result of a tested row, UNTESTED or QUERY
     group: Tensor  # [tables]: 1 where column 0 is the group
+    tag: Tensor  # [tables, 1, columns, 16]: random names of the columns
     weight: Tensor  # [tables]: 0 where the tested have one result alone
     risk: Tensor  # [tables, query]: probability that the network should answer
     result: Tensor  # [tables, query]
-    tag: Tensor  # [tables, 1, columns, 16]: random names of the columns
     policy: Tensor  # [tables]: index into POLICIES
 
 
-def uniform(low: float, high: float, *size: int, device: torch.device) -> Tensor:
-    """Draw from the interval."""
-    return torch.rand(*size, device=device) * (high - low) + low
+class Dice:
+    """Draw random numbers for each of the tables: [tables, *size]."""
+
+    def __init__(self, tables: int, device: torch.device) -> None:
+        self.tables, self.device = tables, device
+
+    def normal(self, *size: int) -> Tensor:
+        """Draw from the standard normal distribution."""
+        return torch.randn(self.tables, *size, device=self.device)
+
+    def uniform(self, low: float, high: float, *size: int) -> Tensor:
+        """Draw from the interval."""
+        return torch.rand(self.tables, *size, device=self.device) * (high - low) + low
+
+    def log_uniform(self, low: float, high: float, *size: int) -> Tensor:
+        """Draw from the interval, evenly on the log scale."""
+        return torch.exp(self.uniform(math.log(low), math.log(high), *size))
+
+    def chance(self, share: float, *size: int) -> Tensor:
+        """Draw booleans that are true with probability `share`."""
+        return self.uniform(0, 1, *size) < share
+
+    def integer(self, low: int, high: int, *size: int) -> Tensor:
+        """Draw integers from `low` to `high - 1`."""
+        return torch.randint(low, high, (self.tables, *size), device=self.device)
+
+    def choose(self, shares: tuple[float, ...], count: int) -> Tensor:
+        """Draw indices [tables, count] with fixed shares."""
+        return draw(constant(shares, self.device).expand(self.tables, -1), count)
+
+    def mixture(self, spread: float, lean: tuple[float, ...]) -> Tensor:
+        """Draw shares [tables, K] that sum to 1 and lean to some of K parts."""
+        return torch.softmax(spread * self.normal(len(lean)) + constant(lean, self.device), 1)
 
 
-def log_uniform(low: float, high: float, *size: int, device: torch.device) -> Tensor:
-    """Draw from the interval, evenly on the log scale."""
-    return torch.exp(uniform(math.log(low), math.log(high), *size, device=device))
-
-
-def chance(share: float, *size: int, device: torch.device) -> Tensor:
-    """Draw booleans that are true with probability `share`."""
-    return torch.rand(*size, device=device) < share
-
-
-@lru_cache(maxsize=64)
+@cache
 def constant(values: tuple[float, ...], device: torch.device) -> Tensor:
     """Return the values on the device; kept, since a graph cannot copy them there."""
     return torch.tensor(values, device=device)
@@ -88,11 +107,6 @@ def draw(weight: Tensor, count: int) -> Tensor:
     total = weight.cumsum(1)
     at = torch.rand(weight.shape[0], count, device=weight.device) * total[:, -1:]
     return torch.searchsorted(total, at).clamp(max=weight.shape[1] - 1)
-
-
-def choose(shares: Sequence[float], tables: int, count: int, device: torch.device) -> Tensor:
-    """Draw indices [tables, count] with fixed shares."""
-    return draw(constant(tuple(shares), device).expand(tables, -1), count)
 
 
 def standard(h: Tensor) -> Tensor:
@@ -135,307 +149,262 @@ def encode(table: Tensor, context: int) -> Tensor:
     ordered = columns[:, :, :context].sort(-1).values.contiguous()
     below = torch.searchsorted(ordered, columns) + torch.searchsorted(ordered, columns, right=True)
     rank = below.transpose(1, 2) / count - 1
-    return torch.stack(
-        [z.masked_fill(missing, 0), rank.masked_fill(missing, 0), missing.float()], -1
-    )
+    cells = torch.stack([z, rank, torch.ones_like(z)], -1)
+    return torch.where(missing[..., None], constant((0.0, 0.0, 1.0), table.device), cells)
 
 
-def causes(tables: int, rows: int, width: int, layers: int, device: torch.device) -> Tensor:
+def causes(dice: Dice, rows: int, width: int, layers: int = 3) -> Tensor:
     """Draw a random network of causes: [tables, rows, (layers + 1) * width], standardised."""
-    h = torch.randn(tables, rows, width, device=device)
-    kind = torch.randint(0, 6, (tables, 1, width), device=device)
-    clusters = torch.randint(1, 6, (tables, 1), device=device)
-    cluster = torch.randint(0, 60, (tables, rows), device=device) % clusters
-    centres = take_rows(2 * torch.randn(tables, 5, width, device=device), cluster)
-    h = torch.where(kind == 1, uniform(-1.7, 1.7, tables, rows, width, device=device), h)
-    h = torch.where(kind == 2, h * log_uniform(1, 6, tables, rows, width, device=device), h)
+    h = dice.normal(rows, width)
+    kind = dice.integer(0, 6, 1, width)
+    cluster = dice.integer(0, 60, rows) % dice.integer(1, 6, 1)
+    centres = take_rows(2 * dice.normal(5, width), cluster)
+    h = torch.where(kind == 1, dice.uniform(-1.7, 1.7, rows, width), h)
+    h = torch.where(kind == 2, h * dice.log_uniform(1, 6, rows, width), h)
     h = torch.where(kind == 3, h + centres, h)
-    h = torch.where(kind == 4, (h > uniform(-1.5, 1.5, tables, 1, width, device=device)) * 1.0, h)
-    h = standard(h)
-    out = [h]
+    h = torch.where(kind == 4, (h > dice.uniform(-1.5, 1.5, 1, width)).float(), h)
+    out = [standard(h)]
     for _ in range(layers):
-        density = log_uniform(1.5, 8, tables, 1, 1, device=device) / width
-        matrix = torch.randn(tables, width, width, device=device)
-        matrix = matrix * (torch.rand_like(matrix) < density)
-        matrix = matrix / (matrix.square().sum(1, True).sqrt() + 0.1)
-        slope = log_uniform(0.5, 3, tables, 1, width, device=device)
-        shift = 0.7 * torch.randn(tables, 1, width, device=device)
-        kind = torch.randint(0, len(ACTIVATIONS), (tables, 1, width), device=device)
-        noise = log_uniform(0.02, 1, tables, 1, 1, device=device) * torch.randn_like(h)
-        noise = noise * log_uniform(0.3, 2, tables, 1, width, device=device)
-        keep = 0.5 * chance(0.5, tables, 1, 1, device=device)
-        h = standard(standard(activate((h @ matrix) * slope + shift, kind)) + noise + keep * h)
-        out.append(h)
+        out.append(effects(dice, out[-1]))
     return torch.cat(out, 2)
 
 
-def columns_as_recorded(values: Tensor) -> Tensor:
+def effects(dice: Dice, h: Tensor) -> Tensor:
+    """Return the next layer of causes: mixed, bent, with noise."""
+    width = h.shape[2]
+    matrix = dice.normal(width, width)
+    matrix = matrix * (torch.rand_like(matrix) < dice.log_uniform(1.5, 8, 1, 1) / width)
+    matrix = matrix / (matrix.square().sum(1, True).sqrt() + 0.1)
+    mixed = (h @ matrix) * dice.log_uniform(0.5, 3, 1, width) + 0.7 * dice.normal(1, width)
+    bent = standard(activate(mixed, dice.integer(0, len(ACTIVATIONS), 1, width)))
+    noise = dice.log_uniform(0.02, 1, 1, 1) * dice.log_uniform(0.3, 2, 1, width)
+    keep = 0.5 * dice.chance(0.5, 1, 1)
+    return standard(bent + noise * torch.randn_like(h) + keep * h)
+
+
+def columns_as_recorded(dice: Dice, values: Tensor) -> Tensor:
     """Give columns [B, N, F] the look of records: surveys, laboratories, codes, counts."""
-    tables, rows, width = values.shape
-    device = values.device
-    copy = chance(0.06, tables, 1, width, device=device)  # the same thing measured twice
-    second = values.roll(1, 2) + 0.2 * torch.randn_like(values)
-    v = torch.where(copy, second, values)
-    v = torch.where(chance(0.05, tables, 1, width, device=device), v.roll(1, 1), v)  # noise alone
-    lean = constant((1.8, 0.0, 0.2, 0.5, -0.4, -0.5, -0.6, -0.3, 0.2, 0.0, 0.0), device)
-    share = torch.softmax(1.4 * torch.randn(tables, len(lean), device=device) + lean, 1)
-    kind = draw(share, width)[:, None]
-    cut = uniform(-1.9, 1.9, tables, 1, width, device=device)
-    scale = log_uniform(0.3, 2, tables, 1, width, device=device)
-    levels = torch.randint(2, 12, (tables, 1, width), device=device).float()
+    _, rows, width = values.shape
+    twice = values.roll(1, 2) + 0.2 * torch.randn_like(values)  # the same thing measured twice
+    v = torch.where(dice.chance(0.06, 1, width), twice, values)
+    v = torch.where(dice.chance(0.05, 1, width), v.roll(1, 1), v)  # noise alone
+    lean = (1.8, 0.0, 0.2, 0.5, -0.4, -0.5, -0.6, -0.3, 0.2, 0.0, 0.0)
+    kind = draw(dice.mixture(1.4, lean), width)[:, None]
+    cut = dice.uniform(-1.9, 1.9, 1, width)
+    scale = dice.log_uniform(0.3, 2, 1, width)
+    levels = dice.integer(2, 12, 1, width).float()
     even = torch.special.ndtr(v)
     level = (even * levels).floor().clamp(max=11)
-    codes = torch.rand(tables, width, 12, device=device).argsort(-1).float()
+    codes = dice.uniform(0, 1, width, 12).argsort(-1).float()
     code = codes.gather(2, level.long().transpose(1, 2)).transpose(1, 2)
+    # dummies: neighbours share one cause
+    i = torch.arange(width, device=dice.device)
+    run = dice.integer(2, 8, 1, 1)
+    base = (i // run * run).expand(-1, rows, -1)
+    dummy = ((even.gather(2, base) * run).floor() == i % run).float()
+    # laboratory: skewed, rounded, nothing below a detection limit
+    step = dice.log_uniform(0.01, 0.5, 1, width)
+    lab = (torch.exp(v.clamp(max=5) * scale * 0.5) / step).round() * step
+    limit = torch.exp((cut - 1.5) * scale * 0.5)
+    # age and the like: whole numbers, often in fives, with a top code
+    unit = 1 + 4 * dice.chance(0.3, 1, width)
+    whole = torch.minimum((v * 15 / unit).round() * unit, 15 * cut.abs() + 10)
+    # answers 1 to 5 or so; a few refuse, with a code above all others
+    refuse = torch.rand_like(v) < 0.05 * dice.chance(0.5, 1, width)
     x = torch.where(kind == 1, torch.sign(v) * torch.expm1(v.abs().clamp(max=5) * scale), v)
     x = torch.where(kind == 2, level, x)
     x = torch.where(kind == 3, (v > cut).float(), x)
     x = torch.where(kind == 4, code, x)
     x = torch.where(kind == 5, torch.relu(v - cut), x)
-    # dummies: neighbours share one cause
-    i = torch.arange(width, device=device)[None, None]
-    run = torch.randint(2, 8, (tables, 1, 1), device=device)
-    base = (i // run * run).expand(tables, rows, width)
-    x = torch.where(kind == 6, ((even.gather(2, base) * run).floor() == i % run).float(), x)
+    x = torch.where(kind == 6, dummy, x)
     x = torch.where(kind == 7, torch.exp(v.clamp(max=4) * scale + cut).floor(), x)  # counts
-    # laboratory: skewed, rounded, nothing below a detection limit
-    step = log_uniform(0.01, 0.5, tables, 1, width, device=device)
-    lab = ((torch.exp(v.clamp(max=5) * scale * 0.5) / step).round() * step).clamp(min=step)
-    limit = torch.exp((cut - 1.5) * scale * 0.5)
-    x = torch.where(kind == 8, torch.maximum(lab, limit), x)
-    # age and the like: whole numbers, often in fives, with a top code
-    unit = torch.where(chance(0.3, tables, 1, width, device=device), 5.0, 1.0)
-    whole = (v * 15 / unit).round() * unit
-    x = torch.where(kind == 9, torch.minimum(whole, 15 * cut.abs() + 10), x)
-    # answers 1 to 5 or so; a few refuse, with a code above all others
-    refuse = torch.rand_like(v) < 0.05 * chance(0.5, tables, 1, width, device=device)
+    x = torch.where(kind == 8, torch.maximum(lab, torch.maximum(limit, step)), x)
+    x = torch.where(kind == 9, whole, x)
     return torch.where(kind == 10, torch.where(refuse, levels + 3, level + 1), x)
 
 
-def trees(v: Tensor, weight: Tensor, count: int = 16, depth: int = 5) -> Tensor:
+def trees(dice: Dice, v: Tensor, weight: Tensor, count: int = 16, depth: int = 5) -> Tensor:
     """Sum random decision trees on columns drawn in proportion to weight: [B, N]."""
-    tables, rows, width = v.shape
-    device = v.device
+    _, rows, width = v.shape
     nodes = 2**depth - 1
     feature = draw(weight, count * nodes)
-    row = torch.randint(0, rows, feature.shape, device=device)
+    row = dice.integer(0, rows, count * nodes)
     cut = v.flatten(1).gather(1, row * width + feature)  # the value of some row
-    level = torch.log2(torch.arange(1, nodes + 1, device=device).float() + 0.01).floor()
-    deep = torch.randint(1, depth + 1, (tables, count, 1), device=device)
-    cut = cut.view(tables, count, nodes).masked_fill(level >= deep, torch.inf).flatten(1)
-    start = torch.arange(count, device=device) * nodes
-    at = torch.zeros(tables, rows, count, dtype=torch.long, device=device)
+    level = torch.log2(torch.arange(1, nodes + 1, device=dice.device) + 0.01).floor()
+    deep = dice.integer(1, depth + 1, count, 1)
+    cut = cut.unflatten(1, (count, nodes)).masked_fill(level >= deep, torch.inf).flatten(1)
+    number = torch.arange(count, device=dice.device)
+    at = torch.zeros(dice.tables, rows, count, dtype=torch.long, device=dice.device)
     for _ in range(depth):
-        node = (start + at).flatten(1)
+        node = (number * nodes + at).flatten(1)
         value = v.gather(2, feature.gather(1, node).view_as(at))
         at = 2 * at + 1 + (value > cut.gather(1, node).view_as(at))
-    fade = log_uniform(0.02, 3, tables, 1, 1, device=device)
-    fade = torch.exp(-fade * torch.arange(count, device=device)[:, None])
-    leaf = torch.randn(tables, count, nodes + 1, device=device) * fade
+    fade = torch.exp(-dice.log_uniform(0.02, 3, 1, 1) * number[:, None])
+    leaf = dice.normal(count, nodes + 1) * fade
     return leaf.gather(2, (at - nodes).transpose(1, 2)).sum(1)
 
 
-def unusual(v: Tensor, weight: Tensor) -> Tensor:
+def unusual(dice: Dice, v: Tensor, weight: Tensor) -> Tensor:
     """Return a score unlike the others: parity, nearest centre, fast waves, or noise: [B, N]."""
-    tables, rows, _ = v.shape
-    device = v.device
     few = pick(v, draw(weight, 3))
-    parity = torch.sign(few).prod(2)
-    centre = take_rows(few, torch.randint(0, rows, (tables, 12), device=device))
-    near = torch.cdist(few, centre).argmin(2)
-    cluster = torch.randn(tables, 12, device=device).gather(1, near)
-    wave = torch.sin(few.sum(2) * log_uniform(3, 12, tables, 1, device=device))
-    every = torch.stack([parity, cluster, wave, torch.randn_like(wave)], 2)
-    return pick(every, torch.randint(0, 4, (tables, 1), device=device))[..., 0]
+    centre = take_rows(few, dice.integer(0, v.shape[1], 12))
+    cluster = dice.normal(12).gather(1, torch.cdist(few, centre).argmin(2))
+    wave = torch.sin(few.sum(2) * dice.log_uniform(3, 12, 1))
+    every = torch.stack([torch.sign(few).prod(2), cluster, wave, torch.randn_like(wave)], 2)
+    return pick(every, dice.integer(0, 4, 1))[..., 0]
 
 
-def risk_score(v: Tensor, columns: int) -> Tensor:
+def risk_score(dice: Dice, v: Tensor, columns: int) -> Tensor:
     """Draw a random function of the columns and of the hidden causes after them: [B, N]."""
-    tables, _, width = v.shape
-    device = v.device
     v = v.clamp(-4, 4)
-    fade = torch.exp(
-        -torch.arange(width, device=device) * log_uniform(0.03, 1.2, tables, 1, device=device)
-    )
-    weight = fade.gather(1, torch.rand(tables, width, device=device).argsort(1))
-    weight = weight * torch.rand_like(weight)
-    known = torch.arange(width, device=device) < columns
-    weight = torch.where(known, weight, weight * log_uniform(0.005, 0.7, tables, 1, device=device))
+    width = v.shape[2]
+    place = torch.arange(width, device=dice.device)
+    fade = torch.exp(-place * dice.log_uniform(0.03, 1.2, 1))
+    weight = fade.gather(1, dice.uniform(0, 1, width).argsort(1)) * dice.uniform(0, 1, width)
+    weight = torch.where(place < columns, weight, weight * dice.log_uniform(0.005, 0.7, 1))
     signed = (weight * torch.sign(torch.randn_like(weight)))[..., None]
-    linear = (v @ signed)[..., 0]
-    kind = torch.randint(0, len(ACTIVATIONS), (tables, 1, width), device=device)
-    slope = log_uniform(0.5, 2.5, tables, 1, width, device=device)
-    bent = activate(v * slope + torch.randn(tables, 1, width, device=device), kind)
-    additive = (standard(bent) @ signed)[..., 0]
     some = weight + 1e-3 / width
-    left, right = pick(v, draw(some, 6)), pick(v, draw(some, 6))
-    products = (left * right * torch.randn(tables, 1, 6, device=device)).sum(2)
-    matrix = weight[..., None] * torch.randn(tables, width, 16, device=device)
-    matrix = matrix * log_uniform(0.5, 3, tables, 1, 1, device=device)
-    inner = torch.tanh(v @ matrix + torch.randn(tables, 1, 16, device=device))
-    network = (inner @ torch.randn(tables, 16, 1, device=device))[..., 0]
-    parts = torch.stack([linear, additive, trees(v, some), products, network], 2)
-    lean = constant((0.6, 0.3, 0.8, -0.7, 0.0), device)
-    share = torch.softmax(2 * torch.randn(tables, 5, device=device) + lean, 1)
-    plain = constant((1.0, 0.0, 0.0, 0.0, 0.0), device)
-    share = torch.where(chance(0.15, tables, 1, device=device), plain, share)
+    bent = v * dice.log_uniform(0.5, 2.5, 1, width) + dice.normal(1, width)
+    bent = standard(activate(bent, dice.integer(0, len(ACTIVATIONS), 1, width)))
+    products = pick(v, draw(some, 6)) * pick(v, draw(some, 6)) * dice.normal(1, 6)
+    matrix = weight[..., None] * dice.normal(width, 16) * dice.log_uniform(0.5, 3, 1, 1)
+    network = torch.tanh(v @ matrix + dice.normal(1, 16)) @ dice.normal(16, 1)
+    parts = [v @ signed, bent @ signed, trees(dice, v, some)[..., None]]
+    parts = torch.cat([*parts, products.sum(2, True), network], 2)
+    linear = constant((1.0, 0.0, 0.0, 0.0, 0.0), dice.device)
+    share = dice.mixture(2, (0.6, 0.3, 0.8, -0.7, 0.0))
+    share = torch.where(dice.chance(0.15, 1), linear, share)
     score = (standard(parts) * share[:, None]).sum(2)
     # every twentieth table is unlike the others
-    return torch.where(chance(0.05, tables, 1, device=device), unusual(v, some), score)
+    return torch.where(dice.chance(0.05, 1), unusual(dice, v, some), score)
 
 
-def risks(score: Tensor, tested: Tensor) -> Tensor:
+def risks(dice: Dice, score: Tensor, tested: Tensor) -> Tensor:
     """Turn scores into probabilities: weak and strong signals, rare and common outcomes."""
-    tables = score.shape[0]
-    device = score.device
-    weak = log_uniform(0.1, 1.0, tables, 1, device=device)
-    strong = log_uniform(0.7, 7.0, tables, 1, device=device)
-    eta = score * torch.where(chance(0.35, tables, 1, device=device), weak, strong)
+    weak, strong = dice.log_uniform(0.1, 1, 1), dice.log_uniform(0.7, 7, 1)
+    eta = score * torch.where(dice.chance(0.35, 1), weak, strong)
     floor = (4 / tested).clamp(0.01, 0.2)  # fewer tests: less rare, or no result is seen
-    rare = floor * (0.4 / floor) ** torch.rand(tables, 1, device=device)
-    mean = torch.where(
-        chance(0.5, tables, 1, device=device), rare, uniform(0.05, 0.6, tables, 1, device=device)
-    )
-    mean = torch.where(chance(0.1, tables, 1, device=device), 1 - mean, mean)
+    rare = floor * (0.4 / floor) ** dice.uniform(0, 1, 1)
+    mean = torch.where(dice.chance(0.5, 1), rare, dice.uniform(0.05, 0.6, 1))
+    mean = torch.where(dice.chance(0.1, 1), 1 - mean, mean)
     low, high = torch.full_like(mean, -60.0), torch.full_like(mean, 60.0)
     for _ in range(22):
         middle = (low + high) / 2
         under = torch.sigmoid(eta + middle).mean(1, True) < mean
         low, high = torch.where(under, middle, low), torch.where(under, high, middle)
     p = torch.sigmoid(eta + low)
-    share = 0.3 * torch.rand(tables, 1, device=device)  # results that nothing explains
-    share = share * chance(0.15, tables, 1, device=device)
-    return p + share * (mean - p)
+    unexplained = dice.uniform(0, 0.3, 1) * dice.chance(0.15, 1)
+    return p + unexplained * (mean - p)
 
 
-def testing(
-    v: Tensor, columns: int, risk: Tensor, p: Tensor, y: Tensor, group: Tensor, other: Tensor
-) -> tuple[Tensor, Tensor]:
+def policies(dice: Dice, v: Tensor, columns: int, risk: Tensor, cause: Tensor) -> Tensor:
+    """Return for each row the wish to test it under each of POLICIES: [B, N, 8]."""
+    few = pick(v, dice.integer(0, columns, 3))
+    rule = few @ (dice.normal(3, 1) * dice.chance(0.7, 3, 1))
+    rule, first = standard(rule)[..., 0], few[..., 0]
+    old = risk + dice.log_uniform(0.1, 2, 1) * rule
+    old = standard(old + dice.log_uniform(0.05, 1, 1) * torch.randn_like(risk))
+    bumpy = activate(rule * dice.log_uniform(0.5, 3, 1), dice.integer(0, len(ACTIVATIONS), 1))
+    other = torch.where(dice.chance(0.5, 1), v[..., -1], first.roll(1, 1))
+    every = [torch.zeros_like(old), rule, first, old, -old, bumpy, other, cause]
+    return standard(torch.stack(every, 2))
+
+
+def testing(dice: Dice, v: Tensor, wishes: Tensor, group: Tensor) -> tuple[Tensor, Tensor]:
     """Score every row for testing [B, N] and return the index of the policy [B]."""
-    tables, rows, _ = v.shape
-    device = v.device
-
-    def column(low: float, high: float) -> Tensor:
-        return log_uniform(low, high, tables, 1, device=device)
-
-    index = torch.randint(0, columns, (tables, 3), device=device)
-    index = torch.where(chance(0.1, tables, 3, device=device), 0, index)
-    few = pick(v, index)
-    used = torch.randn(tables, 1, 3, device=device) * chance(0.7, tables, 1, 3, device=device)
-    rule = standard((few * used).sum(2))
-    first = few[..., 0]
-    old = risk + column(0.1, 2) * rule + column(0.05, 1) * torch.randn_like(risk)
-    old = standard(old)
-    kind = torch.randint(0, len(ACTIVATIONS), (tables, 1), device=device)
-    bumpy = standard(activate(rule * column(0.5, 3), kind))
-    hidden = v[:, :, columns] + column(0.05, 1) * 2 * (y - p)
-    unrelated = torch.where(
-        chance(0.5, tables, 1, device=device), other, standard(first.roll(1, 1))
-    )
-    every = [torch.zeros_like(old), rule, first, old, -old, bumpy, unrelated, standard(hidden)]
-    every = torch.stack(every, 2)
-    policy = choose(tuple(POLICIES.values()), tables, 2, device)
-    slope = log_uniform(0.4, 8, tables, 1, 2, device=device)
-    sharp = chance(0.3, tables, 1, 2, device=device)  # a cut-off
-    both = pick(every, policy) * torch.where(sharp, 40.0, slope)
-    site = (torch.special.ndtr(few[..., 1]) * 6).floor().long().clamp(0, 5)
-    shift = torch.randn(tables, 6, device=device).gather(1, site)
+    policy = dice.choose(tuple(POLICIES.values()), 2)
+    slope = torch.where(dice.chance(0.3, 1, 2), 40.0, dice.log_uniform(0.4, 8, 1, 2))
+    both = pick(wishes, policy) * slope  # 40: a cut-off
+    even = torch.special.ndtr(pick(v, dice.integer(0, v.shape[2], 2)))
+    site = (even[..., 0] * 6).long().clamp(0, 5)
+    shift = dice.normal(6).gather(1, site)
     member = v[:, :, 0] > 0
     # two policies in one table: by group, by site, or by whom a row happens to meet
-    met = torch.rand(tables, rows, device=device) < column(0.1, 0.6)
-    mixture = torch.stack([torch.zeros_like(member), member, shift > 0, met], 2)
-    by = choose((0.6, 0.16, 0.12, 0.12), tables, 1, device)[:, None].expand(-1, rows, 1)
-    second = both[..., 1] + torch.randn(tables, 1, device=device)
-    score = torch.where(mixture.gather(2, by)[..., 0], second, both[..., 0])
-    capacity = column(0.3, 3) * chance(0.25, tables, 1, device=device)
-    score = score + shift * capacity
-    favour = torch.randn(tables, 1, device=device) * chance(0.6, tables, 1, device=device)
-    score = score + member * favour * group[:, None]
-    hole = torch.special.ndtr(few[..., 2]) < uniform(0.1, 0.5, tables, 1, device=device)
-    score = score - 12.0 * (hole & chance(0.1, tables, 1, device=device))
-    push = torch.randn(tables, 1, device=device) * chance(0.08, tables, 1, device=device)
-    return score + push * hidden, policy[:, 0]
+    met = dice.uniform(0, 1, v.shape[1]) < dice.log_uniform(0.1, 0.6, 1)
+    two = torch.stack([torch.zeros_like(member), member, shift > 0, met], 2)
+    second = pick(two, dice.choose((0.6, 0.16, 0.12, 0.12), 1))[..., 0]
+    score = torch.where(second, both[..., 1] + dice.normal(1), both[..., 0])
+    score = score + shift * dice.log_uniform(0.3, 3, 1) * dice.chance(0.25, 1)
+    score = score + member * group[:, None] * dice.normal(1) * dice.chance(0.6, 1)
+    hole = (even[..., 1] < dice.uniform(0.1, 0.5, 1)) & dice.chance(0.1, 1)
+    push = dice.normal(1) * dice.chance(0.08, 1)  # a trace of the hidden cause
+    return score - 12.0 * hole + push * wishes[..., -1], policy[:, 0]
 
 
-def with_holes(x: Tensor, v: Tensor, risk: Tensor) -> Tensor:
+def with_holes(dice: Dice, x: Tensor, v: Tensor, risk: Tensor) -> Tensor:
     """Remove values: at random, by their size, in blocks of columns; some become a code."""
-    tables, rows, width = x.shape
-    device = x.device
-    rate = log_uniform(0.01, 0.6, tables, 1, width, device=device)
-    rate = rate * chance(0.5, tables, 1, width, device=device)
-    rate = rate * chance(0.35, tables, 1, 1, device=device)
-    size = torch.sigmoid(v * torch.randn(tables, 1, width, device=device))
-    missing = torch.rand_like(x) < 2 * rate * size
-    blocks = torch.randint(2, 7, (tables, 1, 1), device=device)
-    block = torch.arange(width, device=device) * blocks // width
-    cause = torch.stack([risk, v[..., 0], v[..., -1]] * 2, 2)
-    cause = cause * torch.randn(tables, 1, 6, device=device) + 0.5 * torch.randn_like(cause)
-    gone = standard(cause) > uniform(-1, 2.5, tables, 1, 6, device=device)
-    gone = gone & chance(0.5, tables, 1, 6, device=device)
-    gone = gone & chance(0.2, tables, 1, 1, device=device)  # panels that were not ordered
-    missing = missing | gone.gather(2, block.expand(tables, rows, width))
-    coded = chance(0.08, tables, 1, 1, device=device) & chance(0.5, tables, 1, width, device=device)
-    beyond = x.mean(1, True) + x.std(1, keepdim=True) * uniform(
-        -6, 6, tables, 1, width, device=device
-    )
-    return torch.where(missing, torch.where(coded, beyond, torch.nan), x)
+    width = x.shape[2]
+    rate = dice.log_uniform(0.01, 0.6, 1, width) * dice.chance(0.5, 1, width)
+    rate = rate * dice.chance(0.35, 1, 1)
+    missing = torch.rand_like(x) < 2 * rate * torch.sigmoid(v * dice.normal(1, width))
+    # panels that were not ordered
+    block = torch.arange(width, device=x.device) * dice.integer(2, 7, 1, 1) // width
+    cause = torch.stack([risk, v[..., 0], v[..., -1]] * 2, 2) * dice.normal(1, 6)
+    gone = standard(cause + 0.5 * torch.randn_like(cause)) > dice.uniform(-1, 2.5, 1, 6)
+    gone = gone & dice.chance(0.5, 1, 6) & dice.chance(0.2, 1, 1)
+    missing = missing | pick(gone, block[:, 0])
+    coded = dice.chance(0.08, 1, 1) & dice.chance(0.5, 1, width)
+    code = x.mean(1, True) + x.std(1, keepdim=True) * dice.uniform(-6, 6, 1, width)
+    return torch.where(missing, torch.where(coded, code, torch.nan), x)
+
+
+def choose_rows(dice: Dice, wish: Tensor, count: Tensor, context: int) -> Tensor:
+    """Return indices [B, context]: the `count` rows most wished for, then some of the others."""
+    luck = torch.logit(torch.rand_like(wish).clamp(1e-6, 1 - 1e-6))
+    order = (wish + luck).argsort(1, descending=True)
+    place = torch.arange(wish.shape[1], device=dice.device)
+    key = torch.where(place < count, place - wish.shape[1], torch.rand_like(wish))
+    return order.gather(1, key.argsort(1)[:, :context])
 
 
 def simulate(shape: Shape, device: torch.device, tested: int | None = None) -> Batch:
     """Draw a batch of tables; `tested` fixes how many context rows were tested."""
     tables, context, query, columns, pool = shape
     rows = pool + query
-    latent = causes(tables, rows, columns + 8, 3, device)
-    lean = torch.randn(tables, 4, device=device).repeat_interleave(columns + 8, 1)
-    index = (torch.rand(tables, latent.shape[2], device=device) + 0.3 * lean).argsort(1)
+    dice = Dice(tables, device)
+    latent = causes(dice, rows, columns + 8)
+    by_layer = 0.3 * dice.normal(4).repeat_interleave(columns + 8, 1)
+    index = (dice.uniform(0, 1, latent.shape[2]) + by_layer).argsort(1)
     latent = pick(latent, index[:, : columns + HIDDEN + 2])
     # repeated rows, now and then with the same result
-    repeated = chance(0.1, tables, 1, device=device)
+    repeated = dice.chance(0.1, 1)
     number = torch.arange(rows, device=device).expand(tables, -1)
-    distinct = 1 + (rows - 1) * uniform(0.1, 0.9, tables, 1, device=device)
-    source = (torch.rand(tables, rows, device=device) * distinct).long()
-    source = torch.where(repeated, source, number)
-    x = take_rows(columns_as_recorded(latent[:, :, : columns + HIDDEN]), source)
+    distinct = 1 + (rows - 1) * dice.uniform(0.1, 0.9, 1)
+    source = torch.where(repeated, (dice.uniform(0, 1, rows) * distinct).long(), number)
+    x = take_rows(columns_as_recorded(dice, latent[:, :, : columns + HIDDEN]), source)
     latent = take_rows(latent, source)
-    group = chance(0.7, tables, device=device)
-    member = latent[:, :, 0] > uniform(-1.2, 1.2, tables, 1, device=device)
-    first = torch.arange(x.shape[2], device=device) == 0
-    x = torch.where(first & group[:, None, None], member[..., None].float(), x)
+    group = dice.chance(0.7)
+    member = (latent[:, :, :1] > dice.uniform(-1.2, 1.2, 1, 1)).float()
+    x = torch.cat([torch.where(group[:, None, None], member, x[:, :, :1]), x[:, :, 1:]], 2)
     v = standard(x)
-    node = chance(0.2, tables, 1, device=device)  # the result is one of the causes itself
-    score = standard(torch.where(node, latent[:, :, -1], risk_score(v, columns)))
-    if tested is None:
-        most = (0.6 * uniform(0, 1, tables, 1, device=device) * context).clamp(max=512)
-        spare = most * ~chance(0.1, tables, 1, device=device)
-        count = context - spare.long()
-    else:
-        count = torch.full((tables, 1), tested, device=device)
-    p = risks(score, count)
-    luck = torch.rand(tables, rows, device=device)
-    same = repeated & chance(0.5, tables, 1, device=device)
-    luck = torch.where(same, luck.gather(1, source), luck)
-    y = (luck < p).float()
-    wish, policy = testing(v, columns, score, p, y, group, latent[:, :, -2])
-    luck = torch.rand(tables, pool, device=device).clamp(1e-6, 1 - 1e-6)
-    order = (wish[:, :pool] + torch.logit(luck)).argsort(1, descending=True)
-    place = number[:, :pool]
-    key = torch.where(place < count, place - pool, torch.rand(tables, pool, device=device))
-    chosen = order.gather(1, key.argsort(1)[:, :context])
+    node = dice.chance(0.2, 1)  # the result is one of the causes itself
+    score = standard(torch.where(node, latent[:, :, -1], risk_score(dice, v, columns)))
+    untested = (0.6 * dice.uniform(0, 1, 1) * context).clamp(max=512) * ~dice.chance(0.1, 1)
+    count = context - untested.long()
+    if tested is not None:
+        count = torch.full_like(count, tested)
+    p = risks(dice, score, count)
+    luck = dice.uniform(0, 1, rows)
+    same = repeated & dice.chance(0.5, 1)
+    y = (torch.where(same, luck.gather(1, source), luck) < p).float()
+    hidden = v[:, :, columns] + 2 * dice.log_uniform(0.05, 1, 1) * (y - p)
+    known = torch.cat([v[:, :, :columns], latent[:, :, -2:-1]], 2)
+    wishes = policies(dice, known, columns, score, hidden)
+    wish, policy = testing(dice, v[:, :, :columns], wishes, group)
+    chosen = choose_rows(dice, wish[:, :pool], count, context)
     chosen = torch.cat([chosen, number[:, pool:]], 1)
-    x = with_holes(x[:, :, :columns], v[:, :, :columns], score)
-    seen = number[:, : context + query] < count
+    x = with_holes(dice, x[:, :, :columns], v[:, :, :columns], score)
     y, p = y.gather(1, chosen), p.gather(1, chosen)
-    code = torch.where(seen, y.long(), UNTESTED)
-    code = torch.where(number[:, : context + query] < context, code, QUERY)
-    positive = (y * seen).sum(1)
-    weight = ((positive > 0) & (positive < count[:, 0])).float()
+    place = number[:, : context + query]
+    code = torch.where(place < count, y.long(), UNTESTED)
+    positive = (y * (place < count)).sum(1)
     return Batch(
         cells=encode(take_rows(x, chosen), context),
-        code=code,
-        group=group * ~chance(0.15, tables, device=device) * 1.0,
-        weight=weight,
+        code=torch.where(place < context, code, QUERY),
+        group=(group & dice.chance(0.85)).float(),
+        tag=dice.normal(1, columns, 16),
+        weight=((positive > 0) & (positive < count[:, 0])).float(),
         risk=torch.where(same, y, p)[:, context:],
         result=y[:, context:],
-        tag=torch.randn(tables, 1, columns, 16, device=device),
         policy=policy,
     )

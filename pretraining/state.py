@@ -1,13 +1,13 @@
 """Weights, optimizer and average in flat tensors, and how they are kept between pieces.
 
-Matrices take Muon's step (all of one shape at once), the rest Adam's. Nothing here waits for the
-device, so a CUDA graph can record a step.
+Matrices take Muon's step (all of one shape at once), the rest Adam's. Nothing in a step waits for
+the device, so a CUDA graph can record it.
 """
 
 import hashlib
 import io
+import itertools
 import json
-import math
 import os
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 PART = 14 * 2**20  # bytes in one file of a state
-MANIFEST = "state.json"
+HORIZON = 2000  # steps that the moving average looks back
 NOT_MUON = ("embed", "tag", "code", "row_code", "mark", "head")
 
 
@@ -33,112 +33,90 @@ def orthogonal(matrices: Tensor) -> Tensor:
 
 
 class Training:
-    """The weights of a network while it is trained.
+    """The weights of a network while it is trained, their average, and the optimizer.
 
-    The network computes with copies of the weights in `work` (bfloat16 on a GPU). The weights
-    themselves and their moving average are float32.
+    The network computes with copies of the weights in `work`, bfloat16 on a GPU.
     """
 
-    def __init__(self, net: nn.Module, device: torch.device) -> None:
-        self.device = device
-        kind = torch.bfloat16 if device.type == "cuda" else torch.float32
+    def __init__(self, net: nn.Module) -> None:
         named = dict(net.named_parameters())
         matrix = {n: p.ndim == 2 and not n.startswith(NOT_MUON) for n, p in named.items()}
         self.names = sorted(named, key=lambda n: (not matrix[n], tuple(named[n].shape), n))
-        self.shapes = {n: named[n].shape for n in self.names}
-        self.split = sum(named[n].numel() for n in self.names if matrix[n])
-        weights = torch.cat([named[n].detach().flatten().float() for n in self.names])
-        self.weights = weights.to(device)
-        self.average = self.weights.clone()
-        self.work = self.weights.to(kind)
-        self.gradient = torch.zeros_like(self.weights)
-        self.momentum = torch.zeros(self.split, device=device, dtype=torch.bfloat16)
-        self.first = torch.zeros(len(weights) - self.split, device=device)
-        self.second = torch.zeros_like(self.first)
-        self.count = torch.zeros((), device=device)
-        self.rate = torch.zeros((), device=device)
-        self.blocks: list[tuple[int, int, torch.Size]] = []  # matrices of one shape lie together
-        at = 0
-        for name in self.names:
-            size = named[name].numel()
-            named[name].data = self.work[at : at + size].view(self.shapes[name])
-            if matrix[name]:
-                if self.blocks and self.blocks[-1][2] == self.shapes[name]:
-                    self.blocks[-1] = (self.blocks[-1][0], at + size, self.shapes[name])
-                else:
-                    self.blocks.append((at, at + size, self.shapes[name]))
-            at += size
+        self.shapes = [named[n].shape for n in self.names]
         self.parameters = [named[n] for n in self.names]
+        self.weights = torch.cat([p.detach().flatten() for p in self.parameters])
+        self.blocks = []  # matrices of one shape lie together
+        stop = 0
+        for shape, names in itertools.groupby(
+            filter(matrix.get, self.names), lambda n: named[n].shape
+        ):
+            start, stop = stop, stop + shape.numel() * len(list(names))
+            self.blocks.append((start, stop, shape))
+        self.split = stop
+        self.average = self.weights.clone()
+        self.work = self.weights.bfloat16() if self.weights.is_cuda else self.weights.clone()
+        self.gradient = torch.zeros_like(self.weights)
+        self.momentum = self.gradient[: self.split].bfloat16()
+        self.first = self.gradient[self.split :].clone()
+        self.second = self.first.clone()
+        self.count = self.weights.new_zeros(())
+        self.rate = self.weights.new_zeros(())
+        for parameter, part in zip(self.parameters, self.parts(self.work), strict=True):
+            parameter.data = part
+
+    def parts(self, flat: Tensor) -> list[Tensor]:
+        """Return the parameters that lie in a flat tensor."""
+        parts = flat.split([shape.numel() for shape in self.shapes])
+        return [part.view(shape) for part, shape in zip(parts, self.shapes, strict=True)]
 
     def add_gradient(self, loss: Tensor) -> None:
         """Add the gradient of the loss to the one collected for the next step."""
         parts = torch.autograd.grad(loss, self.parameters)
         self.gradient += torch.cat([g.flatten() for g in parts])
 
-    def step(self, horizon: float, decay: float = 0.02) -> None:
-        """Take a step with the collected gradient; `horizon` is the average's, in steps."""
+    def step(self) -> None:
+        """Take a step with the collected gradient."""
         norm = self.gradient.norm()
         g = torch.where(norm.isfinite(), self.gradient / norm.clamp(min=1), 0.0)
         self.gradient.zero_()
         self.count += 1
-        slope = g[: self.split].bfloat16()
-        self.momentum.lerp_(slope, 0.05)
-        slope = slope.lerp(self.momentum, 0.95)
+        self.momentum.lerp_(g[: self.split].bfloat16(), 0.05)
+        slope = g[: self.split].lerp(self.momentum.float(), 0.95)
         for start, stop, shape in self.blocks:
-            update = orthogonal(slope[start:stop].view(-1, *shape))
+            update = orthogonal(slope[start:stop].view(-1, *shape)).flatten()
             weights = self.weights[start:stop]
-            weights *= 1 - self.rate * decay
-            weights -= self.rate * (0.2 * max(shape) ** 0.5) * update.flatten()
+            weights *= 1 - 0.02 * self.rate
+            weights -= self.rate * (0.2 * max(shape) ** 0.5) * update
         rest, weights = g[self.split :], self.weights[self.split :]
         self.first.lerp_(rest, 0.1)
         self.second.lerp_(rest * rest, 0.02)
-        size = (self.second / (1 - torch.exp(self.count * math.log(0.98)))).sqrt() + 1e-8
-        weights -= (
-            0.5 * self.rate * (self.first / (1 - torch.exp(self.count * math.log(0.9)))) / size
-        )
-        self.average.lerp_(self.weights, (10 / (self.count + 10)).clamp(min=1 / horizon))
+        mean, square = self.first / (1 - 0.9**self.count), self.second / (1 - 0.98**self.count)
+        weights -= 0.5 * self.rate * mean / (square.sqrt() + 1e-8)
+        self.average.lerp_(self.weights, (10 / (self.count + 10)).clamp(min=1 / HORIZON))
         self.work.copy_(self.weights)
-
-    def use(self, weights: Tensor) -> None:
-        """Let the network compute with these weights until the next step."""
-        self.work.copy_(weights)
-
-    def named_weights(self, weights: Tensor) -> dict[str, Tensor]:
-        """Return the weights by the names of the network's parameters."""
-        parts = weights.split([s.numel() for s in self.shapes.values()])
-        return {n: w.view(self.shapes[n]) for n, w in zip(self.names, parts, strict=True)}
 
     def tensors(self) -> dict[str, Tensor]:
         """Return what the next piece needs; the average as its distance from the weights."""
-        return {
-            "weights": self.weights,
-            "distance": (self.average - self.weights).bfloat16(),
-            "momentum": self.momentum,
-            "first": self.first,
-            "second": self.second,
-            "count": self.count,
-        }
+        names = ("weights", "momentum", "first", "second", "count")
+        kept = {name: getattr(self, name).cpu().clone() for name in names}
+        return {**kept, "distance": (self.average - self.weights).bfloat16().cpu()}
 
     def load(self, tensors: dict[str, Tensor]) -> None:
         """Take over what `tensors` returned."""
-        for name in ("weights", "momentum", "first", "second", "count"):
-            own = getattr(self, name)
-            if own.shape != tensors[name].shape or own.dtype != tensors[name].dtype:
-                raise ValueError(f"The state is of another network: {name} differs in size.")
-            own.copy_(tensors[name])
-        self.average.copy_(self.weights + tensors["distance"].to(self.device).float())
+        for name in tensors.keys() - {"distance"}:
+            getattr(self, name).copy_(tensors[name])
+        self.average.copy_(self.weights + tensors["distance"].to(self.weights.device))
         self.work.copy_(self.weights)
+        self.gradient.zero_()
 
 
 def write_state(folder: Path, tensors: dict[str, Tensor], record: dict[str, Any]) -> None:
-    """Write tensors and record: files of at most PART bytes, and last the manifest.
+    """Write tensors in files of at most PART bytes and, last, the record.
 
     Whoever is stopped while writing leaves the state before whole.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    before = read_manifest(folder)
     buffer = io.BytesIO()
-    torch.save({name: t.cpu().clone() for name, t in tensors.items()}, buffer)
+    torch.save(tensors, buffer)
     data = buffer.getvalue()
     digest = hashlib.sha256(data).hexdigest()
     names = [f"state-{digest[:8]}-{i}.bin" for i in range(-(-len(data) // PART))]
@@ -146,22 +124,15 @@ def write_state(folder: Path, tensors: dict[str, Tensor], record: dict[str, Any]
         (folder / name).write_bytes(data[i * PART : (i + 1) * PART])
     draft = folder / "draft.json"
     draft.write_text(json.dumps({**record, "sha256": digest, "parts": names}, indent=1) + "\n")
-    os.replace(draft, folder / MANIFEST)
-    for name in set(before["parts"] if before else []) - set(names):
-        (folder / name).unlink(missing_ok=True)
+    os.replace(draft, folder / "state.json")
+    for path in folder.glob("state-*.bin"):
+        if path.name not in names:
+            path.unlink()
 
 
-def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """Return the manifest of the state in the folder, None where there is none."""
-    path = folder / MANIFEST
-    return json.loads(path.read_text()) if path.exists() else None
-
-
-def read_state(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-    """Return tensors and record of the state in the folder, None where there is none."""
-    record = read_manifest(folder)
-    if record is None:
-        return None
+def read_state(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return the tensors and the record of the state in the folder."""
+    record = json.loads((folder / "state.json").read_text())
     data = b"".join((folder / name).read_bytes() for name in record["parts"])
     if hashlib.sha256(data).hexdigest() != record["sha256"]:
         raise ValueError(f"The state in {folder} is damaged: its parts do not give its hash.")

@@ -11,20 +11,40 @@ import math
 import random
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 from torch.nn import functional
 
-from pretraining.check import Check, checks, validate
+from pretraining.check import checks, validate
 from pretraining.model import Network
 from pretraining.prior import Batch, Shape, simulate
 from pretraining.state import Training, read_state, write_state
 
+RATE = 0.006
+BATCHES = 2  # in a step
 QUERY = 192
 MOST_ROWS = 4096  # beyond, sorting on the device waits for the host
+NEW_SHAPES = 500_000  # tables until new shapes
+
+
+class Plan(NamedTuple):
+    """Sizes of a training; the number of shapes is odd, so that steps pair them differently."""
+
+    network: dict[str, int]
+    shapes: int
+    cells: int  # in a batch, about
+    context: tuple[int, int]
+    columns: tuple[int, int]
+    checks: int  # validation tables per shape
+    tested: tuple[int, ...]
+
+
+FULL = Plan({}, 47, 400_000, (64, 2256), (3, 100), 48, (50, 100, 200, 500, 1000, 2000))
+TINY = Plan({"width": 16, "wide": 16, "cells": 1, "rows": 1}, 3, 4000, (32, 48), (3, 5), 4, (50,))
 
 
 def options(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -34,144 +54,122 @@ def options(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path("."), help="folder for what is written")
     parser.add_argument("--seconds", type=float, default=60, help="when to stop learning")
     parser.add_argument("--steps", type=int, default=10**9, help="steps at most, in this piece")
-    parser.add_argument("--anneal", action="store_true", help="take the rate to 0; write weights")
-    parser.add_argument("--rate", type=float, default=0.006)
-    parser.add_argument("--horizon", type=float, default=2000, help="steps that are averaged")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--shapes", type=int, default=48, help="shapes of tables in a piece")
-    parser.add_argument("--book", type=int, default=500_000, help="tables until new shapes")
-    parser.add_argument("--cells", type=int, default=400_000, help="cells in a batch, about")
-    parser.add_argument("--batches", type=int, default=2, help="batches in a step")
-    parser.add_argument("--context", type=int, nargs=2, default=(64, 2256))
-    parser.add_argument("--columns", type=int, nargs=2, default=(3, 100))
     parser.add_argument("--every", type=float, default=180, help="seconds between reports")
-    parser.add_argument("--check", type=int, default=48, help="tables per shape in validation")
-    parser.add_argument("--size", type=json.loads, default={}, help="the network's, as JSON")
-    parser.add_argument("--eager", action="store_true", help="no CUDA graphs")
+    parser.add_argument("--anneal", action="store_true", help="take the rate to 0; write weights")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--tiny", action="store_true", help="small sizes, to try the code")
     return parser.parse_args(arguments)
 
 
-def draw_shapes(asked: argparse.Namespace, book: int) -> list[Shape]:
-    """Draw the shapes of a book, spread evenly over context and columns on the log scale."""
-    random_ = random.Random(f"{asked.seed} shapes {book}")
-    count = asked.shapes
-    strata = random_.sample(range(count), count)
+def draw_shapes(plan: Plan, seed: str) -> list[Shape]:
+    """Draw shapes spread evenly over context and columns on the log scale, in random order."""
+    dice = random.Random(seed)
 
-    def spread(limits: tuple[int, int], i: int) -> int:
-        low, high = math.log(limits[0]), math.log(limits[1] + 0.99)
-        return int(math.exp(low + (high - low) * (i + random_.random()) / count))
+    def spread(limits: tuple[int, int]) -> list[int]:
+        places = [(i + dice.random()) / plan.shapes for i in range(plan.shapes)]
+        values = [int(limits[0] * ((limits[1] + 0.99) / limits[0]) ** place) for place in places]
+        return dice.sample(values, plan.shapes)
 
     shapes = []
-    for i in range(count):
-        context = max(8, spread(asked.context, i) // 8 * 8)
-        columns = spread(asked.columns, strata[i])
-        pool = max(256, context + 64, int(context * math.exp(random_.uniform(0.1, 1.8))))
+    for context, columns in zip(spread(plan.context), spread(plan.columns), strict=True):
+        pool = max(256, context + 64, int(context * math.exp(dice.uniform(0.1, 1.8))))
         cost = (context + QUERY) * (columns + 3) * (1 + context / 1000)
-        tables = min(max(8, round(asked.cells / cost)), 384)
+        tables = min(max(8, round(plan.cells / cost)), 384)
         shapes.append(Shape(tables, context, QUERY, columns, min(pool, MOST_ROWS - QUERY)))
     return shapes
 
 
-def shape_of(batch: int, count: int, seed: int) -> int:
-    """Return which shape a batch has: each once in a random order, never one twice in a row."""
+class Lane:
+    """A CUDA stream for one kind of work; on a CPU, nothing."""
 
-    def order(epoch: int) -> list[int]:
-        return random.Random(f"{seed} order {epoch}").sample(range(count), count)
+    def __init__(self, device: torch.device) -> None:
+        self.stream = torch.cuda.Stream() if device.type == "cuda" else None
+        self.pool = torch.cuda.graph_pool_handle() if self.stream else None
 
-    epoch, place = divmod(batch, count)
-    now = order(epoch)
-    if epoch and count > 2 and now[0] == order(epoch - 1)[-1]:
-        now[0], now[1] = now[1], now[0]
-    return now[place]
+    def follow(self, other: "Lane") -> None:
+        """Let further work wait for what the other lane has been given."""
+        if self.stream:
+            self.stream.wait_stream(other.stream)
+
+    def mark(self) -> Callable[[], None]:
+        """Return a call that waits until the work given so far is done."""
+        return self.stream.record_event().synchronize if self.stream else lambda: None
+
+
+class Recorded:
+    """Work that is recorded once as a CUDA graph and replayed with each call.
+
+    A graph holds addresses alone. The work is kept too, since it holds the tensors that lie there.
+    """
+
+    def __init__(self, lane: Lane, work: Callable[..., None], *arguments: Any) -> None:
+        self.stream, self.work = lane.stream, partial(work, *arguments)
+        if self.stream is None:
+            return
+        with torch.cuda.stream(self.stream):  # first without recording: every kernel is loaded
+            self.work()
+        torch.cuda.synchronize()
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph, pool=lane.pool, stream=self.stream):
+            self.work()
+
+    def __call__(self) -> None:
+        """Do the work."""
+        with torch.cuda.stream(self.stream):
+            self.graph.replay() if self.stream else self.work()
 
 
 class Steps:
-    """Makes batches on one stream and learns from them on another; both as CUDA graphs."""
+    """Makes batches in one lane and learns from them in another."""
 
-    def __init__(
-        self, net: Network, training: Training, shapes: list[Shape], asked: argparse.Namespace
-    ) -> None:
-        self.net, self.training, self.shapes, self.asked = net, training, shapes, asked
-        self.device = training.device
-        self.cuda = self.device.type == "cuda"
+    def __init__(self, net: Network, training: Training, shapes: list[Shape], seed: int) -> None:
+        self.net, self.training, self.shapes, self.seed = net, training, shapes, seed
+        self.device = training.weights.device
+        self.making, self.learning = Lane(self.device), Lane(self.device)
         self.loss = torch.zeros((), device=self.device)
-        if self.cuda:
-            self.streams = torch.cuda.Stream(), torch.cuda.Stream()
-            self.pools = torch.cuda.graph_pool_handle(), torch.cuda.graph_pool_handle()
-            self.made = torch.cuda.Event()
-            self.learned = [torch.cuda.Event() for _ in range(8)]
-        self.buffers: list[Batch] = []  # graphs hold their addresses, not the tensors
-        self.make: list[Callable[[], None]] = []
-        self.learn: list[Callable[[], None]] = []
-        for shape in shapes:
-            self.add(shape)
-        self.step = self.recorded(lambda: training.step(asked.horizon), 1)
+        self.buffers = [simulate(shape, self.device) for shape in shapes]
+        pairs = list(zip(shapes, self.buffers, strict=True))
+        self.make = [Recorded(self.making, self.fill, *pair) for pair in pairs]
+        self.learn = [Recorded(self.learning, self.study, *pair) for pair in pairs]
+        self.step = Recorded(self.learning, training.step)
+        self.done = self.learning.mark()
 
-    def add(self, shape: Shape) -> None:
-        """Prepare the work on batches of this shape."""
-        with self.on(0):
-            buffer = Batch(*(part.clone() for part in simulate(shape, self.device)))
-        self.buffers.append(buffer)
-        self.wait()
+    def fill(self, shape: Shape, buffer: Batch) -> None:
+        """Make a batch."""
+        for kept, new in zip(buffer, simulate(shape, self.device), strict=True):
+            kept.copy_(new)
 
-        def make() -> None:
-            for kept, new in zip(buffer, simulate(shape, self.device), strict=True):
-                kept.copy_(new)
+    def study(self, shape: Shape, buffer: Batch) -> None:
+        """Add the gradient of a batch."""
+        z = self.net(*buffer[:4], shape.context)
+        loss = functional.binary_cross_entropy_with_logits(z, buffer.risk, reduction="none")
+        loss = (loss.mean(1) * buffer.weight).sum() / buffer.weight.sum().clamp(min=1)
+        # a batch of few large tables is noisier, so it counts less
+        self.training.add_gradient(loss * (shape.tables / 40) ** 0.5 / BATCHES)
+        self.loss += loss.detach()
 
-        def learn() -> None:
-            z = self.net(*buffer[:3], buffer.tag, shape.context)
-            loss = functional.binary_cross_entropy_with_logits(z, buffer.risk, reduction="none")
-            loss = (loss.mean(1) * buffer.weight).sum() / buffer.weight.sum().clamp(min=1)
-            # a batch of few large tables is noisier, so it counts less
-            self.training.add_gradient(loss * (shape.tables / 40) ** 0.5 / self.asked.batches)
-            self.loss += loss.detach()
+    def prepare(self, batch: int, tables: int) -> None:
+        """Make a batch beside the learning; its seed is the count of tables before it."""
+        torch.manual_seed((self.seed << 48) + tables)
+        self.make[batch % len(self.shapes)]()
 
-        self.make.append(self.recorded(make, 0))
-        self.learn.append(self.recorded(learn, 1))
-
-    def on(self, stream: int) -> AbstractContextManager[Any]:
-        """Put work on a stream: 0 makes batches, 1 learns."""
-        return torch.cuda.stream(self.streams[stream]) if self.cuda else nullcontext()
+    def learn_from(self, batch: int) -> int:
+        """Learn from a batch that was made; return how many tables it has."""
+        self.learning.follow(self.making)
+        self.learn[batch % len(self.shapes)]()
+        before, self.done = self.done, self.learning.mark()
+        before()  # never far ahead of the device
+        return self.shapes[batch % len(self.shapes)].tables
 
     def wait(self) -> None:
         """Wait for the device."""
-        if self.cuda:
+        if self.learning.stream:
             torch.cuda.synchronize()
 
-    def recorded(self, work: Callable[[], None], stream: int) -> Callable[[], None]:
-        """Return the work, or where graphs are used the replay of its CUDA graph."""
-        if not self.cuda or self.asked.eager:
-            return work
-        with self.on(stream):  # first without recording, so that every kernel is loaded
-            work()
-        self.wait()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self.pools[stream], stream=self.streams[stream]):
-            work()
-        return graph.replay
-
-    def prepare(self, batch: int, tables: int) -> int:
-        """Make a batch beside the learning; its seed is the count of tables seen before it."""
-        index = shape_of(batch, len(self.shapes), self.asked.seed)
-        torch.manual_seed((self.asked.seed << 48) + tables)
-        if self.cuda:  # the batch before the last is done with, so are the buffers of this shape
-            self.streams[0].wait_event(self.learned[(batch - 2) % 8])
-            self.learned[(batch - 6) % 8].synchronize()  # never far ahead of the device
-        with self.on(0):
-            self.make[index]()
-        if self.cuda:
-            self.made.record(self.streams[0])
-        return index
-
-    def learn_from(self, index: int, batch: int) -> int:
-        """Add the gradient of a batch that was made; return how many tables it has."""
-        if self.cuda:
-            self.streams[1].wait_event(self.made)
-        with self.on(1):
-            self.learn[index]()
-        if self.cuda:
-            self.learned[batch % 8].record(self.streams[1])
-        return self.shapes[index].tables
+    def set_rate(self, rate: float) -> None:
+        """Set the rate of the next step."""
+        with torch.cuda.stream(self.learning.stream):
+            self.training.rate.fill_(rate)
 
 
 def source_hash() -> str:
@@ -185,55 +183,51 @@ class Piece:
 
     def __init__(self, asked: argparse.Namespace, device: torch.device) -> None:
         self.start = time.monotonic()
-        self.asked = asked
+        self.asked, plan = asked, TINY if asked.tiny else FULL
         torch.manual_seed(asked.seed)
-        net = Network(**asked.size).to(device)
-        self.training = Training(net, device)
-        tensors = {name: t.clone() for name, t in self.training.tensors().items()}
-        self.record = {"seed": asked.seed, "size": net.size}
-        self.record |= {"tables": 0, "batches": 0, "steps": 0, "seconds": 0.0}
-        saved = read_state(asked.state) if asked.state else None
-        if saved:
-            tensors, before = saved
-            for name in ("seed", "size"):
-                if before[name] != self.record[name]:
-                    raise ValueError(f"The state has another {name}: {before[name]}")
-            self.record = before
-        shapes = draw_shapes(asked, self.record["tables"] // asked.book)
-        self.every: list[Check] = checks(asked.check, device) if asked.check else []
-        self.steps = Steps(net, self.training, shapes, asked)
+        self.net = Network(**plan.network).to(device)
+        self.training = Training(self.net)
+        tensors = self.training.tensors()
+        self.record = {"seed": asked.seed, "size": self.net.size}
+        before = {"tables": 0, "batches": 0, "steps": 0, "seconds": 0.0, **self.record}
+        if asked.state:
+            tensors, before = read_state(asked.state)
+        for name, value in self.record.items():
+            if before[name] != value:
+                raise ValueError(f"The state has another {name}: {before[name]}")
+        self.record = {**before, "code": source_hash(), "torch": str(torch.__version__)}
+        self.earlier = self.record["seconds"]
+        self.checks = checks(plan.checks, plan.tested, device)
+        shapes = draw_shapes(plan, f"{asked.seed} {self.record['tables'] // NEW_SHAPES}")
+        self.steps = Steps(self.net, self.training, shapes, asked.seed)
         self.training.load(tensors)  # recording took steps of its own
-        self.training.gradient.zero_()
         self.steps.loss.zero_()
-        self.net, self.earlier = net, self.record["seconds"]
         asked.out.mkdir(parents=True, exist_ok=True)
 
     def seconds(self) -> float:
         """Return for how long this piece has run."""
         return time.monotonic() - self.start
 
-    def report(self, since: tuple[int, int, float]) -> None:
-        """Print and keep what was reached: (steps, tables, seconds) at the last report."""
+    def kept(self) -> Tensor:
+        """Return the weights that count: the average, or what the annealing reached."""
+        return self.training.weights if self.asked.anneal else self.training.average
+
+    def report(self, since: dict[str, Any]) -> None:
+        """Print and log what was reached since the record `since`."""
         self.steps.wait()
-        record, now = self.record, self.seconds()
-        batches = max(1, (record["steps"] - since[0]) * self.asked.batches)
-        line: dict[str, Any] = {
-            "hours": round((self.earlier + now) / 3600, 4),
-            "steps": record["steps"],
-            "tables": record["tables"],
-            "loss": round(self.steps.loss.item() / batches, 4),
-            "tables a second": round((record["tables"] - since[1]) / max(now - since[2], 1e-9)),
-        }
+        record = self.record
+        record["seconds"] = self.earlier + self.seconds()
+        new = {name: record[name] - since[name] for name in ("batches", "tables", "seconds")}
+        line = {name: record[name] for name in ("seconds", "steps", "tables")}
+        line["loss"] = self.steps.loss.item() / max(1, new["batches"])
+        line["tables a second"] = new["tables"] / max(1e-9, new["seconds"])
+        line["GiB"] = torch.cuda.max_memory_reserved() / 2**30
+        line = {name: round(value, 4) for name, value in line.items()}
         self.steps.loss.zero_()
-        if self.steps.cuda:
-            line["GiB"] = round(torch.cuda.max_memory_reserved() / 2**30, 1)
-        if self.every:
-            line["last"] = validate(self.net, self.every)["all"]
-            self.training.use(self.training.average)
-            line["average"] = validate(self.net, self.every)
-            self.training.use(self.training.weights)
+        self.training.work.copy_(self.kept())
+        line["validation"] = validate(self.net, self.checks)
+        self.training.work.copy_(self.training.weights)
         self.steps.wait()
-        line["took"] = round(self.seconds() - now, 1)
         print(json.dumps(line), flush=True)
         with (self.asked.out / "log.jsonl").open("a") as log:
             log.write(json.dumps(line) + "\n")
@@ -242,37 +236,37 @@ class Piece:
         """Write the state; of an annealed piece the weights instead."""
         self.steps.wait()
         self.record["seconds"] = self.earlier + self.seconds()
-        self.record |= {"code": source_hash(), "torch": str(torch.__version__)}
-        if self.asked.anneal:
-            named = self.training.named_weights(self.training.weights)
-            half = {name: w.half().cpu() for name, w in named.items()}
-            torch.save({"record": self.record, "weights": half}, self.asked.out / "network.pt")
-        else:
+        if not self.asked.anneal:
             write_state(self.asked.out, self.training.tensors(), self.record)
+            return
+        named = zip(self.training.names, self.training.parts(self.kept()), strict=True)
+        weights = {name: part.half().cpu() for name, part in named}
+        torch.save({"record": self.record, "weights": weights}, self.asked.out / "network.pt")
+
+    def step(self, left: float) -> None:
+        """Learn from some batches and take a step; `left` is the share of the rate."""
+        record = self.record
+        self.steps.set_rate(RATE * left * min(1, (record["steps"] + 1) / 100))
+        for _ in range(BATCHES):
+            record["tables"] += self.steps.learn_from(record["batches"])
+            record["batches"] += 1
+            self.steps.prepare(record["batches"], record["tables"])
+        self.steps.step()
+        record["steps"] += 1
 
     def run(self) -> None:
         """Train until the time or the steps are over."""
-        asked, steps, record = self.asked, self.steps, self.record
-        begin, first = self.seconds(), record["steps"]
-        self.report((first, record["tables"], begin))
-        since = first, record["tables"], self.seconds()
-        index = steps.prepare(record["batches"], record["tables"])
-        while (now := self.seconds()) < asked.seconds and record["steps"] < first + asked.steps:
-            left = (asked.seconds - now) / (asked.seconds - begin) if asked.anneal else 1.0
-            with steps.on(1):
-                self.training.rate.fill_(asked.rate * left * min(1, (record["steps"] + 1) / 100))
-            for _ in range(asked.batches):
-                record["tables"] += steps.learn_from(index, record["batches"])
-                record["batches"] += 1
-                index = steps.prepare(record["batches"], record["tables"])
-            with steps.on(1):
-                steps.step()
-            record["steps"] += 1
-            if now - since[2] > asked.every:
+        asked, record = self.asked, self.record
+        self.report(record)
+        begin, last = self.seconds(), record["steps"] + asked.steps
+        since = dict(record, seconds=self.earlier + begin)
+        self.steps.prepare(record["batches"], record["tables"])
+        while (now := self.seconds()) < asked.seconds and record["steps"] < last:
+            self.step((asked.seconds - now) / (asked.seconds - begin) if asked.anneal else 1.0)
+            if self.earlier + now - since["seconds"] > asked.every:
                 self.report(since)
-                if not asked.anneal:
-                    self.write()
-                since = record["steps"], record["tables"], self.seconds()
+                self.write()
+                since = dict(record, seconds=self.earlier + self.seconds())
         self.report(since)
         self.write()
 
@@ -280,10 +274,9 @@ class Piece:
 def main(arguments: list[str] | None = None) -> None:
     """Train one piece."""
     asked = options(arguments)
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     torch.set_float32_matmul_precision("high")
     torch.backends.cuda.enable_cudnn_sdp(False)  # it plans anew for every shape
-    Piece(asked, device).run()
+    Piece(asked, torch.device("cuda" if torch.cuda.is_available() else "cpu")).run()
 
 
 if __name__ == "__main__":
