@@ -1,6 +1,5 @@
 """Training of the pretrained network: it learns, and a stopped run goes on where it was."""
 
-import json
 import shutil
 import sys
 from pathlib import Path
@@ -13,12 +12,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from pretraining.model import Network  # noqa: E402
 from pretraining.prior import QUERY, UNTESTED, Shape, encode, simulate  # noqa: E402
 from pretraining.state import Training, read_state, write_state  # noqa: E402
-from pretraining.train import main  # noqa: E402
+from pretraining.train import FULL, Steps, draw_shapes, main  # noqa: E402
 
 CPU = torch.device("cpu")
-TINY = ["--size", json.dumps({"width": 16, "wide": 16, "cells": 1, "rows": 1, "marks": 2})]
-TINY += ["--cells", "4000", "--shapes", "3", "--context", "32", "48", "--columns", "3", "5"]
-TINY += ["--seconds", "600", "--check", "0", "--batches", "1"]
+TINY = ["--tiny", "--seconds", "600"]
 
 
 def train(out: Path, *more: str) -> dict:
@@ -38,20 +35,17 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_stopped(tmp_path):
 
 
 def test_no_table_comes_twice(tmp_path, monkeypatch):
-    first: list[float] = []
+    learned: list[float] = []
+    study = Steps.study
 
-    def noted(*arguments, **named):
-        batch = simulate(*arguments, **named)
-        first.append(batch.cells.sum().item())
-        return batch
+    def noted(steps, shape, buffer):
+        learned.append(buffer.cells.sum().item())
+        study(steps, shape, buffer)
 
-    monkeypatch.setattr("pretraining.train.simulate", noted)
-    train(tmp_path / "a", "--steps", "4")
-    begun = len(first)
-    train(tmp_path / "b", "--steps", "4", "--state", str(tmp_path / "a"))
-    # each piece draws once per shape to prepare, and one batch that it does not learn from
-    learned = first[3 : begun - 1] + first[begun + 3 : -1]
-    assert len(learned) == len(set(learned)) == 8
+    monkeypatch.setattr(Steps, "study", noted)
+    train(tmp_path / "a", "--steps", "3")
+    train(tmp_path / "b", "--steps", "3", "--state", str(tmp_path / "a"))
+    assert len(learned) == len(set(learned)) == 12
 
 
 def test_a_run_killed_while_it_writes_leaves_the_state_before(tmp_path, monkeypatch):
@@ -74,24 +68,29 @@ def test_a_run_killed_while_it_writes_leaves_the_state_before(tmp_path, monkeypa
         read_state(tmp_path)
 
 
-def test_a_state_of_another_network_is_refused(tmp_path):
+def test_a_state_of_another_network_or_seed_is_refused(tmp_path):
     train(tmp_path, "--steps", "1")
+    more = ["--state", str(tmp_path), "--out", str(tmp_path)]
+    with pytest.raises(ValueError, match="seed"):
+        main([*TINY, *more, "--seed", "2"])
+    record = tmp_path / "state.json"
+    record.write_text(record.read_text().replace('"width": 16', '"width": 32'))
     with pytest.raises(ValueError, match="size"):
-        main([*TINY, "--size", '{"width": 32}', "--state", str(tmp_path), "--out", str(tmp_path)])
+        main([*TINY, *more])
 
 
 def test_it_learns(tmp_path):
     torch.manual_seed(0)
     net = Network(width=16, wide=16, cells=1, rows=1, marks=2)
-    training = Training(net, CPU)
+    training = Training(net)
     training.rate.fill_(0.02)
     batch = simulate(Shape(16, 40, 16, 4, 80), CPU)
     losses = []
     for _ in range(60):
-        z = net(*batch[:3], batch.tag, 40)
+        z = net(*batch[:4], 40)
         loss = torch.nn.functional.binary_cross_entropy_with_logits(z, batch.risk)
         training.add_gradient(loss)
-        training.step(100)
+        training.step()
         losses.append(loss.item())
     assert losses[-1] < losses[0] - 0.1
 
@@ -108,6 +107,38 @@ def test_annealing_writes_weights_and_leaves_the_state(tmp_path):
     assert (tmp_path / "a" / "state.json").read_text() == (
         tmp_path / "before" / "state.json"
     ).read_text()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA graphs need a GPU")
+def test_recorded_work_keeps_its_tables():
+    device = torch.device("cuda")
+    shapes = [Shape(8, 64, 16, columns, 256) for columns in (5, 9, 30)]
+    steps = Steps(net := Network().to(device), Training(net), shapes, 1)
+    steps.wait()
+    torch.cuda.empty_cache()
+    torch.full((2**28,), torch.nan, device=device)  # would land in memory that was given back
+    for make, learn, buffer in zip(steps.make, steps.learn, steps.buffers, strict=True):
+        seen = []
+        for seed in (1, 1, 2):
+            torch.manual_seed(seed)
+            make()
+            steps.wait()
+            seen.append(buffer.cells.clone())
+        learn()
+        steps.wait()
+        assert torch.equal(seen[0], seen[1])
+        assert not torch.equal(seen[0], seen[2])
+        assert steps.loss.isfinite()
+
+
+def test_shapes_cover_the_whole_range():
+    shapes = draw_shapes(FULL, "any")
+    assert len(shapes) % 2 == 1
+    assert min(s.columns for s in shapes) == 3
+    assert max(s.columns for s in shapes) > 90
+    assert min(s.context for s in shapes) < 70
+    assert max(s.context for s in shapes) > 2050
+    assert all(s.context < s.pool and s.pool + s.query <= 4096 for s in shapes)
 
 
 def test_tables_hold_what_they_say():
