@@ -9,42 +9,34 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 FEW = 24  # up to so many columns, a plain product is faster than the attention kernel
-CHUNK = 32768  # sequences that one attention kernel takes at once (its limit is 65,535)
 
 
 def attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     """Attend, by whichever way is faster for sequences of this length."""
-    if query.shape[2] <= FEW:
-        return torch.softmax(query @ key.mT * query.shape[-1] ** -0.5, -1) @ value
-    parts = zip(query.split(CHUNK), key.split(CHUNK), value.split(CHUNK), strict=True)
-    done = [functional.scaled_dot_product_attention(*part) for part in parts]
-    return done[0] if len(done) == 1 else torch.cat(done)
+    if query.shape[2] > FEW:
+        return functional.scaled_dot_product_attention(query, key, value)
+    return torch.softmax(query @ key.mT * query.shape[-1] ** -0.5, -1) @ value
 
 
 class Attend(nn.Module):
     """Add to each element of a sequence what it reads in the first elements."""
 
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, width: int, width_of_head: int) -> None:
         super().__init__()
-        self.heads = heads
+        self.heads = max(1, width // width_of_head)
         self.norm = nn.LayerNorm(width)
-        self.query = nn.Linear(width, width, bias=False)
-        self.key = nn.Linear(width, width, bias=False)
-        self.value = nn.Linear(width, width, bias=False)
-        self.out = nn.Linear(width, width, bias=False)
+        self.query, self.key, self.value, self.out = (
+            nn.Linear(width, width, bias=False) for _ in range(4)
+        )
         nn.init.zeros_(self.out.weight)
-
-    def split(self, x: Tensor) -> Tensor:
-        """Return [sequences, heads, length, width of a head]."""
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def forward(self, x: Tensor, context: int) -> Tensor:
         """Return x [sequences, length, width] after reading its first `context` elements."""
         a = self.norm(x)
         read = a[:, :context]
-        key, value = self.split(self.key(read)), self.split(self.value(read))
-        answer = attention(self.split(self.query(a)), key, value)
-        return x + self.out(answer.transpose(1, 2).flatten(2))
+        parts = self.query(a), self.key(read), self.value(read)
+        heads = [part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in parts]
+        return x + self.out(attention(*heads).transpose(1, 2).flatten(2))
 
 
 class Think(nn.Module):
@@ -70,32 +62,28 @@ class Network(nn.Module):
     ) -> None:
         super().__init__()
         self.size = {"width": width, "wide": wide, "cells": cells, "rows": rows, "marks": marks}
-        heads, wide_heads = max(1, width // 32), max(1, wide // 64)
         self.embed = nn.Linear(9, width)
         self.tag = nn.Linear(16, width, bias=False)
         self.code = nn.Linear(4, width, bias=False)
         self.group = nn.Parameter(torch.zeros(width))
         self.mark = nn.Parameter(0.3 * torch.randn(marks, width))
-        self.down = nn.ModuleList(Attend(width, heads) for _ in range(cells))
-        self.across = nn.ModuleList(Attend(width, heads) for _ in range(cells))
+        self.down = nn.ModuleList(Attend(width, 32) for _ in range(cells))
+        self.across = nn.ModuleList(Attend(width, 32) for _ in range(cells))
         self.think = nn.ModuleList(Think(width, 2) for _ in range(cells))
         self.widen = nn.Linear(marks * width, wide)
         self.row_code = nn.Linear(4, wide, bias=False)
-        self.rows = nn.ModuleList(Attend(wide, wide_heads) for _ in range(rows))
+        self.rows = nn.ModuleList(Attend(wide, 64) for _ in range(rows))
         self.row_think = nn.ModuleList(Think(wide, 4) for _ in range(rows))
         self.norm = nn.LayerNorm(wide)
         self.head = nn.Linear(wide, 1)
         nn.init.zeros_(self.head.weight)
-        for part in (self.code, self.row_code):
-            nn.init.normal_(part.weight)
+        nn.init.normal_(self.code.weight)
+        nn.init.normal_(self.row_code.weight)
 
     def forward(
         self, cells: Tensor, code: Tensor, group: Tensor, tag: Tensor, context: int
     ) -> Tensor:
-        """Return the log-odds [tables, rows after the context].
-
-        The first four are those of `prior.Batch`.
-        """
+        """Return the log-odds [tables, rows after the context] for the parts of a `Batch`."""
         tables, rows, columns, _ = cells.shape
         kind = self.mark.dtype
         angle = cells[..., 1:2] * torch.pi
@@ -105,12 +93,10 @@ class Network(nn.Module):
         x = torch.cat([first, x[:, :, 1:], self.mark.expand(tables, rows, -1, -1)], 2)
         what = (code[..., None] == torch.arange(4, device=code.device)).to(kind)
         x = x + self.code(what)[:, :, None]
-        length = x.shape[2]
         for down, across, think in zip(self.down, self.across, self.think, strict=True):
-            x = down(x.transpose(1, 2).reshape(tables * length, rows, -1), context)
-            x = x.view(tables, length, rows, -1).transpose(1, 2)
-            x = think(across(x.reshape(tables * rows, length, -1), length))
-            x = x.view(tables, rows, length, -1)
+            x = down(x.transpose(1, 2).flatten(0, 1), context)
+            x = x.unflatten(0, (tables, -1)).transpose(1, 2).flatten(0, 1)
+            x = think(across(x, x.shape[1])).unflatten(0, (tables, rows))
         x = self.widen(x[:, :, columns:].flatten(2)) + self.row_code(what)
         for read, think in zip(self.rows, self.row_think, strict=True):
             x = think(read(x, context))

@@ -5,6 +5,7 @@ rows to answer for. Nothing here waits for the device, so a CUDA graph can recor
 """
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -12,19 +13,6 @@ import torch
 from torch import Tensor
 
 HIDDEN = 4  # causes that no column shows
-ACTIVATIONS = (
-    lambda h: h,
-    torch.tanh,
-    torch.relu,
-    lambda h: torch.sin(2 * h),
-    torch.abs,
-    lambda h: torch.exp(-h * h),
-    torch.sign,
-    lambda h: (h * h).clamp(max=9),
-    lambda h: torch.floor(1.5 * h),
-    lambda h: torch.sigmoid(4 * h),
-    lambda h: torch.where(h > 0, h, 0.1 * h),
-)
 POLICIES = {  # direction of the testing: its share of the tables
     "random": 0.10,
     "rule": 0.14,
@@ -87,10 +75,6 @@ class Dice:
         """Draw integers from `low` to `high - 1`."""
         return torch.randint(low, high, (self.tables, *size), device=self.device)
 
-    def choose(self, shares: tuple[float, ...], count: int) -> Tensor:
-        """Draw indices [tables, count] with fixed shares."""
-        return draw(constant(shares, self.device).expand(self.tables, -1), count)
-
     def mixture(self, spread: float, lean: tuple[float, ...]) -> Tensor:
         """Draw shares [tables, K] that sum to 1 and lean to some of K parts."""
         return torch.softmax(spread * self.normal(len(lean)) + constant(lean, self.device), 1)
@@ -114,22 +98,30 @@ def standard(h: Tensor) -> Tensor:
     return (h - h.mean(1, True)) / (h.std(1, keepdim=True) + 1e-4)
 
 
-def activate(h: Tensor, kind: Tensor) -> Tensor:
-    """Apply to each column its own activation."""
-    out = h
-    for i in range(1, len(ACTIVATIONS)):
-        out = torch.where(kind == i, ACTIVATIONS[i](h), out)
+def select(kind: Tensor, options: Sequence[Tensor]) -> Tensor:
+    """Return the option whose number `kind` gives."""
+    out = options[0]
+    for i, option in enumerate(options[1:], 1):
+        out = torch.where(kind == i, option, out)
     return out
+
+
+def bend(dice: Dice, h: Tensor) -> Tensor:
+    """Apply to each column its own activation."""
+    steps, waves = torch.floor(1.5 * h), torch.sin(2 * h)
+    options = [h, h.tanh(), h.relu(), waves, h.abs(), torch.exp(-h * h), h.sign(), steps]
+    options += [(h * h).clamp(max=9), torch.sigmoid(4 * h), torch.maximum(h, 0.1 * h)]
+    return select(dice.integer(0, len(options), 1, h.shape[2]), options)
 
 
 def pick(values: Tensor, index: Tensor) -> Tensor:
     """Return columns `index` [B, K] of values [B, N, F]."""
-    return values.gather(2, index[:, None].expand(-1, values.shape[1], -1))
+    return values.take_along_dim(index[:, None], 2)
 
 
 def take_rows(values: Tensor, index: Tensor) -> Tensor:
     """Return rows `index` [B, K] of values [B, N, F]."""
-    return values.gather(1, index[..., None].expand(-1, -1, values.shape[2]))
+    return values.take_along_dim(index[..., None], 1)
 
 
 def encode(table: Tensor, context: int) -> Tensor:
@@ -153,74 +145,58 @@ def encode(table: Tensor, context: int) -> Tensor:
     return torch.where(missing[..., None], constant((0.0, 0.0, 1.0), table.device), cells)
 
 
-def causes(dice: Dice, rows: int, width: int, layers: int = 3) -> Tensor:
-    """Draw a random network of causes: [tables, rows, (layers + 1) * width], standardised."""
+def causes(dice: Dice, rows: int, width: int) -> Tensor:
+    """Draw a random network of causes, four layers deep: [tables, rows, 4 * width]."""
     h = dice.normal(rows, width)
-    kind = dice.integer(0, 6, 1, width)
-    cluster = dice.integer(0, 60, rows) % dice.integer(1, 6, 1)
-    centres = take_rows(2 * dice.normal(5, width), cluster)
-    h = torch.where(kind == 1, dice.uniform(-1.7, 1.7, rows, width), h)
-    h = torch.where(kind == 2, h * dice.log_uniform(1, 6, rows, width), h)
-    h = torch.where(kind == 3, h + centres, h)
-    h = torch.where(kind == 4, (h > dice.uniform(-1.5, 1.5, 1, width)).float(), h)
-    out = [standard(h)]
-    for _ in range(layers):
-        out.append(effects(dice, out[-1]))
-    return torch.cat(out, 2)
-
-
-def effects(dice: Dice, h: Tensor) -> Tensor:
-    """Return the next layer of causes: mixed, bent, with noise."""
-    width = h.shape[2]
-    matrix = dice.normal(width, width)
-    matrix = matrix * (torch.rand_like(matrix) < dice.log_uniform(1.5, 8, 1, 1) / width)
-    matrix = matrix / (matrix.square().sum(1, True).sqrt() + 0.1)
-    mixed = (h @ matrix) * dice.log_uniform(0.5, 3, 1, width) + 0.7 * dice.normal(1, width)
-    bent = standard(activate(mixed, dice.integer(0, len(ACTIVATIONS), 1, width)))
-    noise = dice.log_uniform(0.02, 1, 1, 1) * dice.log_uniform(0.3, 2, 1, width)
-    keep = 0.5 * dice.chance(0.5, 1, 1)
-    return standard(bent + noise * torch.randn_like(h) + keep * h)
+    centres = take_rows(
+        2 * dice.normal(5, width), dice.integer(0, 60, rows) % dice.integer(1, 6, 1)
+    )
+    even, tails = dice.uniform(-1.7, 1.7, rows, width), h * dice.log_uniform(1, 6, rows, width)
+    yes = (h > dice.uniform(-1.5, 1.5, 1, width)).float()
+    layers = [standard(select(dice.integer(0, 6, 1, width), [h, even, tails, h + centres, yes, h]))]
+    for _ in range(3):
+        h = layers[-1]
+        matrix = dice.normal(width, width)
+        matrix = matrix * (torch.rand_like(matrix) < dice.log_uniform(1.5, 8, 1, 1) / width)
+        matrix = matrix / (matrix.square().sum(1, True).sqrt() + 0.1)
+        h = (h @ matrix) * dice.log_uniform(0.5, 3, 1, width) + 0.7 * dice.normal(1, width)
+        noise = dice.log_uniform(0.02, 1, 1, 1) * dice.log_uniform(0.3, 2, 1, width)
+        keep = 0.5 * dice.chance(0.5, 1, 1) * layers[-1]
+        layers.append(standard(standard(bend(dice, h)) + noise * torch.randn_like(h) + keep))
+    return torch.cat(layers, 2)
 
 
 def columns_as_recorded(dice: Dice, values: Tensor) -> Tensor:
     """Give columns [B, N, F] the look of records: surveys, laboratories, codes, counts."""
-    _, rows, width = values.shape
+    width = values.shape[2]
     twice = values.roll(1, 2) + 0.2 * torch.randn_like(values)  # the same thing measured twice
     v = torch.where(dice.chance(0.06, 1, width), twice, values)
     v = torch.where(dice.chance(0.05, 1, width), v.roll(1, 1), v)  # noise alone
-    lean = (1.8, 0.0, 0.2, 0.5, -0.4, -0.5, -0.6, -0.3, 0.2, 0.0, 0.0)
-    kind = draw(dice.mixture(1.4, lean), width)[:, None]
     cut = dice.uniform(-1.9, 1.9, 1, width)
     scale = dice.log_uniform(0.3, 2, 1, width)
-    levels = dice.integer(2, 12, 1, width).float()
+    tails = torch.sign(v) * torch.expm1(v.abs().clamp(max=5) * scale)
+    counts = torch.exp(v.clamp(max=4) * scale + cut).floor()
     even = torch.special.ndtr(v)
+    levels = dice.integer(2, 12, 1, width)
     level = (even * levels).floor().clamp(max=11)
-    codes = dice.uniform(0, 1, width, 12).argsort(-1).float()
-    code = codes.gather(2, level.long().transpose(1, 2)).transpose(1, 2)
-    # dummies: neighbours share one cause
-    i = torch.arange(width, device=dice.device)
+    codes = dice.uniform(0, 1, 12, width).argsort(1).float()
+    code = codes.take_along_dim(level.long(), 1)
+    refuse = torch.rand_like(v) < 0.05 * dice.chance(0.5, 1, width)
+    survey = torch.where(refuse, levels + 3, level + 1)  # refusing has a code above all others
+    place = torch.arange(width, device=v.device)
     run = dice.integer(2, 8, 1, 1)
-    base = (i // run * run).expand(-1, rows, -1)
-    dummy = ((even.gather(2, base) * run).floor() == i % run).float()
+    cause = pick(even, (place // run * run)[:, 0])
+    dummy = ((cause * run).floor() == place % run).float()  # neighbours share one cause
     # laboratory: skewed, rounded, nothing below a detection limit
     step = dice.log_uniform(0.01, 0.5, 1, width)
-    lab = (torch.exp(v.clamp(max=5) * scale * 0.5) / step).round() * step
-    limit = torch.exp((cut - 1.5) * scale * 0.5)
+    lab = (torch.exp(v.clamp(max=5) * scale / 2) / step).round() * step
+    lab = torch.maximum(lab, torch.maximum(step, torch.exp((cut - 1.5) * scale / 2)))
     # age and the like: whole numbers, often in fives, with a top code
     unit = 1 + 4 * dice.chance(0.3, 1, width)
-    whole = torch.minimum((v * 15 / unit).round() * unit, 15 * cut.abs() + 10)
-    # answers 1 to 5 or so; a few refuse, with a code above all others
-    refuse = torch.rand_like(v) < 0.05 * dice.chance(0.5, 1, width)
-    x = torch.where(kind == 1, torch.sign(v) * torch.expm1(v.abs().clamp(max=5) * scale), v)
-    x = torch.where(kind == 2, level, x)
-    x = torch.where(kind == 3, (v > cut).float(), x)
-    x = torch.where(kind == 4, code, x)
-    x = torch.where(kind == 5, torch.relu(v - cut), x)
-    x = torch.where(kind == 6, dummy, x)
-    x = torch.where(kind == 7, torch.exp(v.clamp(max=4) * scale + cut).floor(), x)  # counts
-    x = torch.where(kind == 8, torch.maximum(lab, torch.maximum(limit, step)), x)
-    x = torch.where(kind == 9, whole, x)
-    return torch.where(kind == 10, torch.where(refuse, levels + 3, level + 1), x)
+    age = torch.minimum((v * 15 / unit).round() * unit, 15 * cut.abs() + 10)
+    looks = [v, tails, level, (v > cut).float(), code, torch.relu(v - cut), dummy, counts, lab]
+    lean = (1.8, 0.0, 0.2, 0.5, -0.4, -0.5, -0.6, -0.3, 0.2, 0.0, 0.0)
+    return select(draw(dice.mixture(1.4, lean), width)[:, None], [*looks, age, survey])
 
 
 def trees(dice: Dice, v: Tensor, weight: Tensor, count: int = 16, depth: int = 5) -> Tensor:
@@ -264,12 +240,11 @@ def risk_score(dice: Dice, v: Tensor, columns: int) -> Tensor:
     weight = torch.where(place < columns, weight, weight * dice.log_uniform(0.005, 0.7, 1))
     signed = (weight * torch.sign(torch.randn_like(weight)))[..., None]
     some = weight + 1e-3 / width
-    bent = v * dice.log_uniform(0.5, 2.5, 1, width) + dice.normal(1, width)
-    bent = standard(activate(bent, dice.integer(0, len(ACTIVATIONS), 1, width)))
+    bent = bend(dice, v * dice.log_uniform(0.5, 2.5, 1, width) + dice.normal(1, width))
     products = pick(v, draw(some, 6)) * pick(v, draw(some, 6)) * dice.normal(1, 6)
     matrix = weight[..., None] * dice.normal(width, 16) * dice.log_uniform(0.5, 3, 1, 1)
     network = torch.tanh(v @ matrix + dice.normal(1, 16)) @ dice.normal(16, 1)
-    parts = [v @ signed, bent @ signed, trees(dice, v, some)[..., None]]
+    parts = [v @ signed, standard(bent) @ signed, trees(dice, v, some)[..., None]]
     parts = torch.cat([*parts, products.sum(2, True), network], 2)
     linear = constant((1.0, 0.0, 0.0, 0.0, 0.0), dice.device)
     share = dice.mixture(2, (0.6, 0.3, 0.8, -0.7, 0.0))
@@ -300,11 +275,11 @@ def risks(dice: Dice, score: Tensor, tested: Tensor) -> Tensor:
 def policies(dice: Dice, v: Tensor, columns: int, risk: Tensor, cause: Tensor) -> Tensor:
     """Return for each row the wish to test it under each of POLICIES: [B, N, 8]."""
     few = pick(v, dice.integer(0, columns, 3))
-    rule = few @ (dice.normal(3, 1) * dice.chance(0.7, 3, 1))
-    rule, first = standard(rule)[..., 0], few[..., 0]
+    rule = standard(few @ (dice.normal(3, 1) * dice.chance(0.7, 3, 1)))
+    bumpy = bend(dice, rule * dice.log_uniform(0.5, 3, 1, 1))[..., 0]
+    rule, first = rule[..., 0], few[..., 0]
     old = risk + dice.log_uniform(0.1, 2, 1) * rule
     old = standard(old + dice.log_uniform(0.05, 1, 1) * torch.randn_like(risk))
-    bumpy = activate(rule * dice.log_uniform(0.5, 3, 1), dice.integer(0, len(ACTIVATIONS), 1))
     other = torch.where(dice.chance(0.5, 1), v[..., -1], first.roll(1, 1))
     every = [torch.zeros_like(old), rule, first, old, -old, bumpy, other, cause]
     return standard(torch.stack(every, 2))
@@ -312,7 +287,8 @@ def policies(dice: Dice, v: Tensor, columns: int, risk: Tensor, cause: Tensor) -
 
 def testing(dice: Dice, v: Tensor, wishes: Tensor, group: Tensor) -> tuple[Tensor, Tensor]:
     """Score every row for testing [B, N] and return the index of the policy [B]."""
-    policy = dice.choose(tuple(POLICIES.values()), 2)
+    shares = constant(tuple(POLICIES.values()), v.device).expand(len(v), -1)
+    policy = draw(shares, 2)
     slope = torch.where(dice.chance(0.3, 1, 2), 40.0, dice.log_uniform(0.4, 8, 1, 2))
     both = pick(wishes, policy) * slope  # 40: a cut-off
     even = torch.special.ndtr(pick(v, dice.integer(0, v.shape[2], 2)))
@@ -321,8 +297,7 @@ def testing(dice: Dice, v: Tensor, wishes: Tensor, group: Tensor) -> tuple[Tenso
     member = v[:, :, 0] > 0
     # two policies in one table: by group, by site, or by whom a row happens to meet
     met = dice.uniform(0, 1, v.shape[1]) < dice.log_uniform(0.1, 0.6, 1)
-    two = torch.stack([torch.zeros_like(member), member, shift > 0, met], 2)
-    second = pick(two, dice.choose((0.6, 0.16, 0.12, 0.12), 1))[..., 0]
+    second = select(dice.integer(0, 3, 1), [member, shift > 0, met]) & dice.chance(0.4, 1)
     score = torch.where(second, both[..., 1] + dice.normal(1), both[..., 0])
     score = score + shift * dice.log_uniform(0.3, 3, 1) * dice.chance(0.25, 1)
     score = score + member * group[:, None] * dice.normal(1) * dice.chance(0.6, 1)

@@ -79,6 +79,12 @@ def draw_shapes(plan: Plan, seed: str) -> list[Shape]:
     return shapes
 
 
+def wait() -> None:
+    """Wait for the device."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
 class Lane:
     """A CUDA stream for one kind of work; on a CPU, nothing."""
 
@@ -108,7 +114,7 @@ class Recorded:
             return
         with torch.cuda.stream(self.stream):  # first without recording: every kernel is loaded
             self.work()
-        torch.cuda.synchronize()
+        wait()
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph, pool=lane.pool, stream=self.stream):
             self.work()
@@ -161,16 +167,6 @@ class Steps:
         before()  # never far ahead of the device
         return self.shapes[batch % len(self.shapes)].tables
 
-    def wait(self) -> None:
-        """Wait for the device."""
-        if self.learning.stream:
-            torch.cuda.synchronize()
-
-    def set_rate(self, rate: float) -> None:
-        """Set the rate of the next step."""
-        with torch.cuda.stream(self.learning.stream):
-            self.training.rate.fill_(rate)
-
 
 def source_hash() -> str:
     """Return a hash of the code that trains."""
@@ -212,9 +208,9 @@ class Piece:
         """Return the weights that count: the average, or what the annealing reached."""
         return self.training.weights if self.asked.anneal else self.training.average
 
-    def report(self, since: dict[str, Any]) -> None:
-        """Print and log what was reached since the record `since`."""
-        self.steps.wait()
+    def report(self, since: dict[str, Any]) -> dict[str, Any]:
+        """Log what was reached since the record `since`, and write it; return a new `since`."""
+        wait()
         record = self.record
         record["seconds"] = self.earlier + self.seconds()
         new = {name: record[name] - since[name] for name in ("batches", "tables", "seconds")}
@@ -227,26 +223,23 @@ class Piece:
         self.training.work.copy_(self.kept())
         line["validation"] = validate(self.net, self.checks)
         self.training.work.copy_(self.training.weights)
-        self.steps.wait()
         print(json.dumps(line), flush=True)
         with (self.asked.out / "log.jsonl").open("a") as log:
             log.write(json.dumps(line) + "\n")
-
-    def write(self) -> None:
-        """Write the state; of an annealed piece the weights instead."""
-        self.steps.wait()
-        self.record["seconds"] = self.earlier + self.seconds()
-        if not self.asked.anneal:
-            write_state(self.asked.out, self.training.tensors(), self.record)
-            return
-        named = zip(self.training.names, self.training.parts(self.kept()), strict=True)
-        weights = {name: part.half().cpu() for name, part in named}
-        torch.save({"record": self.record, "weights": weights}, self.asked.out / "network.pt")
+        if self.asked.anneal:
+            named = zip(self.training.names, self.training.parts(self.kept()), strict=True)
+            weights = {name: part.half().cpu() for name, part in named}
+            torch.save({"record": record, "weights": weights}, self.asked.out / "network.pt")
+        else:
+            write_state(self.asked.out, self.training.tensors(), record)
+        wait()
+        return dict(record, seconds=self.earlier + self.seconds())
 
     def step(self, left: float) -> None:
         """Learn from some batches and take a step; `left` is the share of the rate."""
         record = self.record
-        self.steps.set_rate(RATE * left * min(1, (record["steps"] + 1) / 100))
+        with torch.cuda.stream(self.steps.learning.stream):
+            self.training.rate.fill_(RATE * left * min(1, (record["steps"] + 1) / 100))
         for _ in range(BATCHES):
             record["tables"] += self.steps.learn_from(record["batches"])
             record["batches"] += 1
@@ -257,18 +250,14 @@ class Piece:
     def run(self) -> None:
         """Train until the time or the steps are over."""
         asked, record = self.asked, self.record
-        self.report(record)
+        since = self.report(record)
         begin, last = self.seconds(), record["steps"] + asked.steps
-        since = dict(record, seconds=self.earlier + begin)
         self.steps.prepare(record["batches"], record["tables"])
         while (now := self.seconds()) < asked.seconds and record["steps"] < last:
             self.step((asked.seconds - now) / (asked.seconds - begin) if asked.anneal else 1.0)
             if self.earlier + now - since["seconds"] > asked.every:
-                self.report(since)
-                self.write()
-                since = dict(record, seconds=self.earlier + self.seconds())
+                since = self.report(since)
         self.report(since)
-        self.write()
 
 
 def main(arguments: list[str] | None = None) -> None:

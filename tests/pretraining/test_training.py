@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from pretraining.model import Network  # noqa: E402
 from pretraining.prior import QUERY, UNTESTED, Shape, encode, simulate  # noqa: E402
 from pretraining.state import Training, read_state, write_state  # noqa: E402
-from pretraining.train import FULL, Steps, draw_shapes, main  # noqa: E402
+from pretraining.train import FULL, Steps, draw_shapes, main, wait  # noqa: E402
 
 CPU = torch.device("cpu")
 TINY = ["--tiny", "--seconds", "600"]
@@ -114,7 +114,7 @@ def test_recorded_work_keeps_its_tables():
     device = torch.device("cuda")
     shapes = [Shape(8, 64, 16, columns, 256) for columns in (5, 9, 30)]
     steps = Steps(net := Network().to(device), Training(net), shapes, 1)
-    steps.wait()
+    wait()
     torch.cuda.empty_cache()
     torch.full((2**28,), torch.nan, device=device)  # would land in memory that was given back
     for make, learn, buffer in zip(steps.make, steps.learn, steps.buffers, strict=True):
@@ -122,10 +122,10 @@ def test_recorded_work_keeps_its_tables():
         for seed in (1, 1, 2):
             torch.manual_seed(seed)
             make()
-            steps.wait()
+            wait()
             seen.append(buffer.cells.clone())
         learn()
-        steps.wait()
+        wait()
         assert torch.equal(seen[0], seen[1])
         assert not torch.equal(seen[0], seen[2])
         assert steps.loss.isfinite()
