@@ -47,17 +47,15 @@ def validate(net: Network, every: list[tuple[int, Batch]]) -> dict[str, list[flo
 
     The groups are all tables, those with weak signals, by policy and by number of tests.
     """
-    rows, inside = [], []
+    means: dict[str, list[Tensor]] = {}
     loss = functional.binary_cross_entropy
-    for count, batch in every:
+    for tested, batch in every:
         y = batch.result
         pair = torch.sigmoid(answers(net, batch)), batch.risk
         values = [f for p in pair for f in (auc(p, y), loss(p, y, reduction="none").mean(1))]
-        rows.append(torch.stack(values, 1))
-        groups = {"all": values[2] > 0, "weak": values[2] < 0.65}
+        groups = {"all": values[2] > 0, f"{tested} tested": values[2] > 0}
+        groups |= {"weak": values[2] < 0.65}
         groups |= {name: batch.policy == i for i, name in enumerate(POLICIES)}
-        groups |= {f"{n} tested": torch.full_like(groups["all"], n == count) for n, _ in every}
-        inside.append(groups)
-    table = torch.cat(rows)
-    means = {n: table[torch.cat([groups[n] for groups in inside])].mean(0) for n in inside[0]}
-    return {n: [round(v, 4) for v in m.tolist()] for n, m in means.items()}
+        for name, member in groups.items():
+            means.setdefault(name, []).append(torch.stack(values, 1)[member])
+    return {n: [round(v, 4) for v in torch.cat(m).mean(0).tolist()] for n, m in means.items()}

@@ -86,11 +86,28 @@ def wait() -> None:
 
 
 class Lane:
-    """A CUDA stream for one kind of work; on a CPU, nothing."""
+    """A CUDA stream whose work is recorded once and then replayed; on a CPU, plain calls."""
 
     def __init__(self, device: torch.device) -> None:
         self.stream = torch.cuda.Stream() if device.type == "cuda" else None
         self.pool = torch.cuda.graph_pool_handle() if self.stream else None
+
+    def record(self, work: Callable[..., None], *tensors: Any) -> Callable[[], None]:
+        """Return a call that does the work; it keeps the tensors, whose addresses a graph holds."""
+        if self.stream is None:
+            return partial(work, *tensors)
+        with torch.cuda.stream(self.stream):  # first without recording: every kernel is loaded
+            work(*tensors)
+        wait()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=self.pool, stream=self.stream):
+            work(*tensors)
+        return partial(self.replay, graph, work, *tensors)
+
+    def replay(self, graph: torch.cuda.CUDAGraph, *_kept: Any) -> None:
+        """Do recorded work again."""
+        with torch.cuda.stream(self.stream):
+            graph.replay()
 
     def follow(self, other: "Lane") -> None:
         """Let further work wait for what the other lane has been given."""
@@ -100,29 +117,6 @@ class Lane:
     def mark(self) -> Callable[[], None]:
         """Return a call that waits until the work given so far is done."""
         return self.stream.record_event().synchronize if self.stream else lambda: None
-
-
-class Recorded:
-    """Work that is recorded once as a CUDA graph and replayed with each call.
-
-    A graph holds addresses alone. The work is kept too, since it holds the tensors that lie there.
-    """
-
-    def __init__(self, lane: Lane, work: Callable[..., None], *arguments: Any) -> None:
-        self.stream, self.work = lane.stream, partial(work, *arguments)
-        if self.stream is None:
-            return
-        with torch.cuda.stream(self.stream):  # first without recording: every kernel is loaded
-            self.work()
-        wait()
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph, pool=lane.pool, stream=self.stream):
-            self.work()
-
-    def __call__(self) -> None:
-        """Do the work."""
-        with torch.cuda.stream(self.stream):
-            self.graph.replay() if self.stream else self.work()
 
 
 class Steps:
@@ -135,9 +129,9 @@ class Steps:
         self.loss = torch.zeros((), device=self.device)
         self.buffers = [simulate(shape, self.device) for shape in shapes]
         pairs = list(zip(shapes, self.buffers, strict=True))
-        self.make = [Recorded(self.making, self.fill, *pair) for pair in pairs]
-        self.learn = [Recorded(self.learning, self.study, *pair) for pair in pairs]
-        self.step = Recorded(self.learning, training.step)
+        self.make = [self.making.record(self.fill, *pair) for pair in pairs]
+        self.learn = [self.learning.record(self.study, *pair) for pair in pairs]
+        self.step = self.learning.record(training.step)
         self.done = self.learning.mark()
 
     def fill(self, shape: Shape, buffer: Batch) -> None:
