@@ -6,9 +6,10 @@ the device, so a CUDA graph can record it.
 
 import hashlib
 import io
-import itertools
 import json
+import math
 import os
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -39,28 +40,28 @@ class Training:
     """
 
     def __init__(self, net: nn.Module) -> None:
-        named = dict(net.named_parameters())
-        matrix = {n: p.ndim == 2 and not n.startswith(NOT_MUON) for n, p in named.items()}
-        self.names = sorted(named, key=lambda n: (not matrix[n], tuple(named[n].shape), n))
-        self.shapes = [named[n].shape for n in self.names]
-        self.parameters = [named[n] for n in self.names]
+        def place(item: tuple[str, Tensor]) -> tuple[bool, tuple[int, ...], str]:
+            matrix = item[1].ndim == 2 and not item[0].startswith(NOT_MUON)
+            return not matrix, tuple(item[1].shape), item[0]
+
+        named = sorted(net.named_parameters(), key=place)
+        self.names, self.parameters = zip(*named, strict=True)
+        self.shapes = [p.shape for p in self.parameters]
         self.weights = torch.cat([p.detach().flatten() for p in self.parameters])
-        self.blocks = []  # matrices of one shape lie together
-        stop = 0
-        for shape, names in itertools.groupby(
-            filter(matrix.get, self.names), lambda n: named[n].shape
-        ):
-            start, stop = stop, stop + shape.numel() * len(list(names))
-            self.blocks.append((start, stop, shape))
-        self.split = stop
+        self.blocks, self.split = [], 0  # matrices of one shape lie together, before the rest
+        for (rest, shape), group in groupby(named, key=lambda item: place(item)[:2]):
+            if not rest:
+                start, self.split = self.split, self.split + math.prod(shape) * len(list(group))
+                self.blocks.append((start, self.split, shape))
         self.average = self.weights.clone()
-        self.work = self.weights.bfloat16() if self.weights.is_cuda else self.weights.clone()
+        self.work = self.weights.to(
+            torch.bfloat16 if self.weights.is_cuda else torch.float32, copy=True
+        )
         self.gradient = torch.zeros_like(self.weights)
-        self.momentum = self.gradient[: self.split].bfloat16()
-        self.first = self.gradient[self.split :].clone()
-        self.second = self.first.clone()
-        self.count = self.weights.new_zeros(())
-        self.rate = self.weights.new_zeros(())
+        self.momentum = torch.zeros_like(self.weights[: self.split], dtype=torch.bfloat16)
+        self.first = torch.zeros_like(self.weights[self.split :])
+        self.second = torch.zeros_like(self.first)
+        self.count, self.rate = self.weights.new_zeros(2).unbind()
         for parameter, part in zip(self.parameters, self.parts(self.work), strict=True):
             parameter.data = part
 
@@ -125,9 +126,8 @@ def write_state(folder: Path, tensors: dict[str, Tensor], record: dict[str, Any]
     draft = folder / "draft.json"
     draft.write_text(json.dumps({**record, "sha256": digest, "parts": names}, indent=1) + "\n")
     os.replace(draft, folder / "state.json")
-    for path in folder.glob("state-*.bin"):
-        if path.name not in names:
-            path.unlink()
+    for path in set(folder.glob("state-*.bin")) - {folder / name for name in names}:
+        path.unlink()
 
 
 def read_state(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

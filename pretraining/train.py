@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
 from torch.nn import functional
 
 from pretraining.check import checks, validate
@@ -198,10 +197,6 @@ class Piece:
         """Return for how long this piece has run."""
         return time.monotonic() - self.start
 
-    def kept(self) -> Tensor:
-        """Return the weights that count: the average, or what the annealing reached."""
-        return self.training.weights if self.asked.anneal else self.training.average
-
     def report(self, since: dict[str, Any]) -> dict[str, Any]:
         """Log what was reached since the record `since`, and write it; return a new `since`."""
         wait()
@@ -214,18 +209,19 @@ class Piece:
         line["GiB"] = torch.cuda.max_memory_reserved() / 2**30
         line = {name: round(value, 4) for name, value in line.items()}
         self.steps.loss.zero_()
-        self.training.work.copy_(self.kept())
+        training, annealed = self.training, self.asked.anneal
+        training.work.copy_(training.weights if annealed else training.average)
         line["validation"] = validate(self.net, self.checks)
-        self.training.work.copy_(self.training.weights)
+        training.work.copy_(training.weights)
         print(json.dumps(line), flush=True)
         with (self.asked.out / "log.jsonl").open("a") as log:
             log.write(json.dumps(line) + "\n")
-        if self.asked.anneal:
-            named = zip(self.training.names, self.training.parts(self.kept()), strict=True)
+        if annealed:
+            named = zip(training.names, training.parts(training.weights), strict=True)
             weights = {name: part.half().cpu() for name, part in named}
             torch.save({"record": record, "weights": weights}, self.asked.out / "network.pt")
         else:
-            write_state(self.asked.out, self.training.tensors(), record)
+            write_state(self.asked.out, training.tensors(), record)
         wait()
         return dict(record, seconds=self.earlier + self.seconds())
 
