@@ -141,7 +141,7 @@ def encode(table: Tensor, context: int) -> Tensor:
     ordered = columns[:, :, :context].sort(-1).values.contiguous()
     below = torch.searchsorted(ordered, columns) + torch.searchsorted(ordered, columns, right=True)
     rank = below.transpose(1, 2) / count - 1
-    cells = torch.stack([z, rank, torch.ones_like(z)], -1)
+    cells = torch.stack([z, rank, missing.float()], -1)
     return torch.where(missing[..., None], constant((0.0, 0.0, 1.0), table.device), cells)
 
 

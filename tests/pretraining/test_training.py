@@ -154,6 +154,16 @@ def test_tables_hold_what_they_say():
     assert torch.equal(batch.weight, both)
 
 
+def test_cells_hold_size_rank_and_what_is_missing():
+    table = torch.tensor([1.0, 3.0, torch.nan, 2.0, 9.0]).view(1, 5, 1)
+    z, rank, missing = encode(table, 4)[0, :, 0].unbind(1)
+    assert missing.tolist() == [0, 0, 1, 0, 0]
+    assert z[2] == rank[2] == 0
+    torch.testing.assert_close(rank, torch.tensor([-2 / 3, 2 / 3, 0, 0, 1]))
+    torch.testing.assert_close(z[1], torch.asinh(torch.tensor(1.5**0.5)), rtol=1e-4, atol=0)
+    assert 0.01 < simulate(Shape(64, 64, 16, 9, 256), CPU).cells[..., 2].mean() < 0.2
+
+
 def test_answers_do_not_depend_on_the_other_rows_or_the_order_of_columns():
     torch.manual_seed(4)
     net = Network(width=16, wide=16, cells=2, rows=1, marks=2)
