@@ -244,12 +244,12 @@ def risk_score(dice: Dice, v: Tensor, columns: int) -> Tensor:
     products = pick(v, draw(some, 6)) * pick(v, draw(some, 6)) * dice.normal(1, 6)
     matrix = weight[..., None] * dice.normal(width, 16) * dice.log_uniform(0.5, 3, 1, 1)
     network = torch.tanh(v @ matrix + dice.normal(1, 16)) @ dice.normal(16, 1)
-    parts = [v @ signed, standard(bent) @ signed, trees(dice, v, some)[..., None]]
-    parts = torch.cat([*parts, products.sum(2, True), network], 2)
+    forest = trees(dice, v, some)[..., None]
+    parts = [v @ signed, standard(bent) @ signed, forest, products.sum(2, True), network]
     linear = constant((1.0, 0.0, 0.0, 0.0, 0.0), dice.device)
     share = dice.mixture(2, (0.6, 0.3, 0.8, -0.7, 0.0))
     share = torch.where(dice.chance(0.15, 1), linear, share)
-    score = (standard(parts) * share[:, None]).sum(2)
+    score = (standard(torch.cat(parts, 2)) * share[:, None]).sum(2)
     # every twentieth table is unlike the others
     return torch.where(dice.chance(0.05, 1), unusual(dice, v, some), score)
 

@@ -110,7 +110,7 @@ class Lane:
 
     def follow(self, other: "Lane") -> None:
         """Let further work wait for what the other lane has been given."""
-        if self.stream:
+        if self.stream and other.stream:
             self.stream.wait_stream(other.stream)
 
     def mark(self) -> Callable[[], None]:
