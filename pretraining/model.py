@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-FEW = 24  # up to so many columns, a plain product is faster than the attention kernel
+FEW = 40  # up to so many columns, a plain product is faster than the attention kernel
 
 
 def attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -16,6 +16,13 @@ def attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     if query.shape[2] > FEW:
         return functional.scaled_dot_product_attention(query, key, value)
     return torch.softmax(query @ key.mT * query.shape[-1] ** -0.5, -1) @ value
+
+
+def wide_linear(x: Tensor, linear: nn.Linear) -> Tensor:
+    """Apply a layer to few features, filled up to 16: matrix units are slow on odd sizes."""
+    more = -x.shape[-1] % 16
+    weight = functional.pad(linear.weight, (0, more))
+    return functional.linear(functional.pad(x, (0, more)), weight, linear.bias)
 
 
 class Attend(nn.Module):
@@ -88,7 +95,8 @@ class Network(nn.Module):
         kind = self.mark.dtype
         angle = cells[..., 1:2] * torch.pi
         waves = [f(k * angle) for k in (1, 2, 4) for f in (torch.sin, torch.cos)]
-        x = self.embed(torch.cat([cells, *waves], -1).to(kind)) + self.tag(tag.to(kind))
+        seen = torch.cat([cells, *waves], -1).to(kind)
+        x = wide_linear(seen, self.embed) + self.tag(tag.to(kind))
         first = x[:, :, :1] + group.to(kind)[:, None, None, None] * self.group
         x = torch.cat([first, x[:, :, 1:], self.mark.expand(tables, rows, -1, -1)], 2)
         what = (code[..., None] == torch.arange(4, device=code.device)).to(kind)

@@ -40,16 +40,17 @@ class Training:
     """
 
     def __init__(self, net: nn.Module) -> None:
-        def place(item: tuple[str, Tensor]) -> tuple[bool, tuple[int, ...], str]:
+        def place(item: tuple[str, Tensor]) -> tuple[bool, bool, tuple[int, ...], str]:
             matrix = item[1].ndim == 2 and not item[0].startswith(NOT_MUON)
-            return not matrix, tuple(item[1].shape), item[0]
+            # what is no multiple of 16 long comes last: kernels are slow on odd addresses
+            return not matrix, item[1].numel() % 16 > 0, tuple(item[1].shape), item[0]
 
         named = sorted(net.named_parameters(), key=place)
         self.names, self.parameters = zip(*named, strict=True)
         self.shapes = [p.shape for p in self.parameters]
         self.weights = torch.cat([p.detach().flatten() for p in self.parameters])
         self.blocks, self.split = [], 0  # matrices of one shape lie together, before the rest
-        for (rest, shape), group in groupby(named, key=lambda item: place(item)[:2]):
+        for (rest, _, shape), group in groupby(named, key=lambda item: place(item)[:3]):
             if not rest:
                 start, self.split = self.split, self.split + math.prod(shape) * len(list(group))
                 self.blocks.append((start, self.split, shape))
