@@ -222,7 +222,7 @@ def test_names_from_the_table_are_escaped(text, table_comparison) -> None:
     assert "Hispanic &lt;b&gt;" in text
     table = to_markdown(compare_document(replace(table_comparison, data={"file": "a|b"})))
     assert "# Methods compared on a|b" in table
-    assert r"| Hispanic \<b> \$1\$ |" in table
+    assert r"| Hispanic &lt;b> \$1\$ |" in table
     assert ">Hispanic &lt;b&gt; $1$</text>" in text, "a name is not mathematics"
 
 

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import dcem
 from dcem import methods
 from dcem.table import checks
 from dcem.table.labels import SelectiveLabels
@@ -298,11 +297,3 @@ def test_a_file_that_is_not_there(tmp_path: Any, name: str) -> None:
     with pytest.raises(FileNotFoundError) as caught:
         SelectiveLabels.from_file(tmp_path / name, label="y")
     assert str(caught.value.filename).endswith(name)
-
-
-@pytest.mark.parametrize("asked", [dcem.audit_labels, dcem.compare_methods])
-def test_a_table_in_place_of_its_problem_is_told_apart(asked) -> None:
-    read = dcem.read_table(table(), dcem.Roles(**ROLES))
-    for wrong in (read, table()):
-        with pytest.raises(InputError, match=r"\.problem"):
-            asked(wrong)

@@ -61,8 +61,8 @@ def _about(table: UserTable) -> dict[str, Any]:
     }
 
 
-@takes_tables(_about)
 @formerly(row_budget="max_rows")
+@takes_tables(_about)
 @on_one_thread
 def audit_labels(
     problem: SelectiveLabels,

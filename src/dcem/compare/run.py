@@ -74,8 +74,8 @@ def _about(table: UserTable) -> dict[str, Any]:
     }
 
 
-@takes_tables(_about)
 @formerly(folds="n_folds", resamples="n_resamples", members="n_members")
+@takes_tables(_about)
 @on_one_thread
 def compare_methods(
     problem: SelectiveLabels,
