@@ -28,7 +28,7 @@ from dcem.audit.results import (
 )
 from dcem.estimation.results import WITHHELD, Overlap
 from dcem.metrics.estimate import Estimate
-from dcem.table.disclosure import Shown, hide_groups
+from dcem.table.disclosure import MANY_GROUPS, Shown, hide_groups
 
 CELLS = ("rows", "tested", "positive")
 BY_CHANCE = 0.75  # an AUC of about five tests, if nothing could predict them
@@ -45,6 +45,13 @@ def without_small_cells(audit: Audit) -> Audit:
     )
     shown = dict(zip(items, found, strict=True))
 
+    # Of many groups one is shown whole or not at all: any number of it would tell of its size.
+    crowd = {
+        one.group
+        for one in audit.counts
+        if len(audit.counts) > MANY_GROUPS and isinstance(shown[one.group]["rows"], str)
+    }
+
     def hidden(group: str, *cells: str) -> bool:
         # An empty cell is nobody's: a rate of exactly 0 or 1 may be told, unless of a small group.
         return group in shown and any(
@@ -53,7 +60,7 @@ def without_small_cells(audit: Audit) -> Audit:
         )
 
     def few(group: str, *cells: str) -> bool:
-        return group in items and not items[group].few.isdisjoint(cells)
+        return group in crowd or (group in items and not items[group].few.isdisjoint(cells))
 
     def testing_of(rate: TestingRate) -> TestingRate:
         if few(rate.group, "rows", "tested", "untested"):
@@ -89,6 +96,8 @@ def without_small_cells(audit: Audit) -> Audit:
             item = item.shareable(exact.get(name, exact[audit.total.group])["rows"])
         if hidden(name, "rows", "tested"):
             item = _without_shares(item, everything=hidden(name, "rows"))
+        if name in crowd:
+            item = replace(item, reach=round(item.reach, 1))
         overlap[name] = item
     withheld = tuple(item.group for item in audit.counts if hidden(item.group, *CELLS))
     a, b, c = (

@@ -117,22 +117,28 @@ def _reaches(at: Callable[[float], float], goal: float, up: bool) -> float:
     return exp(high)
 
 
-def in_words(found: HiddenCause | None, estimate: str = "it", *, short: bool = False) -> str:
-    """A clause that says what would move an estimate by a tenth of its value; or nothing."""
+def in_words(
+    found: HiddenCause | None, estimate: str = "it", *, short: bool = False, at_worst: bool = False
+) -> str:
+    """A clause that says what would move an estimate by a tenth of its value; or nothing.
+
+    `at_worst`: for an AUC, which only a cause chosen by an adversary moves so far.
+    """
     if found is None:
         return ""
+    would = "could, at worst, move" if at_worst else "would move"
     if found.least == inf:
-        return f"no hidden cause would move {estimate} by 10 % of its value"
+        return f"no hidden cause {would} {estimate} by 10 % of its value"
     odds = f"odds ratio {ratio(found.least)}"
     if not isfinite(found.times):
         return (
-            f"a hidden cause would move {estimate} by 10 % of its value at an {odds}; no recorded "
+            f"a hidden cause {would} {estimate} by 10 % of its value at an {odds}; no recorded "
             "column is a scale for that"
         )
     if short:
         cause = f"a hidden cause {ratio(found.times)} times as strong as `{found.column}`"
-        return f"{cause} would move it by 10 %"
+        return f"{cause} {would} it by 10 %"
     return (
         f"a hidden cause {ratio(found.times)} times as strong as the strongest recorded column "
-        f"(`{found.column}`) would move {estimate} by 10 % of its value ({odds})"
+        f"(`{found.column}`) {would} {estimate} by 10 % of its value ({odds})"
     )

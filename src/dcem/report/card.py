@@ -199,8 +199,8 @@ def _untested_in_short(model: TableModel) -> list[str]:
         return [f"The risk of the untested is an extrapolation without limits: {why}."]
     score = f"its mean score is {percent(every.score, 1)}, but " * model.estimator.calibrated
     beyond = (
-        f" Nothing limits it for {percent(every.beyond, 1)} of them, who are out of reach of the "
-        "tests."
+        f" That lets the {percent(every.beyond, 1)} of them who are out of reach of the tests all "
+        "have the outcome, or none of them."
     )
     return [
         f"The risk of the untested is an extrapolation: {score}{percent(every.low, 1)} to "
@@ -237,9 +237,10 @@ def _untested(model: TableModel) -> Iterator[doc.Block]:
                 "out of reach of the tests": percent(one.beyond, 1) if one.beyond else "none",
             }
         )
-    note = "Mean scores and limits are of those within reach of the tests." * any(
-        one.beyond for one in model.untested
-    )
+    note = (
+        "Mean scores are of those within reach of the tests. The limits are of all: those out of "
+        "reach may all have the outcome, or none of them."
+    ) * any(one.beyond for one in model.untested)
     yield doc.listing("", rows, note=note)
     remarks = []
     for way, than in (("low", "below"), ("high", "above")):

@@ -330,7 +330,7 @@ def key_numbers(
     judged = best.judgements[target.key]
     label = f"AUC of `{best.name}`, {of_whom(target)}"
     if judged.hidden_cause is not None:
-        label += f"; {in_words(judged.hidden_cause)}"
+        label += f"; {in_words(judged.hidden_cause, at_worst=True)}"
     found = [doc.KeyNumber(doc.estimate(judged.auc), label)]
     if len(comparison.groups) > 1:
         label = "largest ROC gap between groups"

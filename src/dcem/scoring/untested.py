@@ -27,9 +27,9 @@ class UntestedRisk:
 
     group: str
     score: float  # the mean score of a model; NaN where there are fewer than ten of them
-    borrowed: Estimate  # their risk, if the features explain who is tested
-    low: float  # the least and the largest, with a hidden cause and sampling error
-    high: float
+    borrowed: Estimate  # the risk of those within reach, if the features explain who is tested
+    low: float  # the least and the largest, with a hidden cause and sampling error; who is out of
+    high: float  # reach may all have the outcome, or nobody of them
     beyond: float  # share of them out of reach of the tests
 
     @property
@@ -64,7 +64,8 @@ def untested_risks(evaluator: Evaluator, score: np.ndarray) -> tuple[UntestedRis
                 _borrowed(evaluator, name, rows & within, gamma)
                 for gamma in (1 / HIDDEN, 1.0, HIDDEN)
             ]
-            borrowed, low, high = ends[1], ends[0].low, ends[2].high
+            borrowed, low = ends[1], (1 - beyond) * ends[0].low
+            high = (1 - beyond) * ends[2].high + beyond
         mean = people.mean(score, inside if not why else untested).value
         found.append(UntestedRisk(name, float(mean), borrowed, low, high, beyond))
     return tuple(found)
