@@ -38,7 +38,7 @@ from dcem.estimation.influence import (
     logistic,
 )
 from dcem.estimation.nuisances import Nuisances
-from dcem.estimation.outcomes import at_other_rates, seen_outcomes
+from dcem.estimation.outcomes import Moved, at_other_rates, seen_outcomes
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
@@ -148,7 +148,7 @@ def _log_odds_ratio(
     nuisances: Nuisances,
     name: str,
     y: np.ndarray,
-    other_rates: Sequence[tuple[np.ndarray, np.ndarray, str]],
+    other_rates: Sequence[Moved],
 ) -> Statistic | str:
     """Log odds ratio of a group against the others at equal features, or why there is none."""
     risk, membership = nuisances.outcome_alone, nuisances.membership_tested

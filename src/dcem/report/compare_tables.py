@@ -118,7 +118,7 @@ def _first_shown(comparison: TableComparison) -> list[Key]:
     return keys if pair is None else [*keys, ("auc_differences", pair), ("roc_gap", "")]
 
 
-def _caption(comparison: TableComparison, key: Key, pair: tuple[str, str] | None) -> str:
+def _caption(comparison: TableComparison, key: Key, pair: tuple[str, str] | None = None) -> str:
     """What a number is; the `pair` of the two largest groups is called so."""
     metric, of = key
     whose = tuple(map(group, of)) if isinstance(of, tuple) else group(str(of))
