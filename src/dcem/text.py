@@ -207,6 +207,17 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
+def in_short(entries: Sequence[str], most: int = 40, joint: str = ", ") -> str:
+    """All entries one behind the other; of many, the first, and how many more there are.
+
+    >>> in_short(["a", "b", "c", "d"], most=3)
+    'a, b and 2 more'
+    """
+    if len(entries) <= most:
+        return joint.join(entries)
+    return f"{joint.join(entries[: most - 1])} and {len(entries) - most + 1:,} more"
+
+
 def capitalised(text: str, names: Collection[str] = ()) -> str:
     """A clause as the beginning of a sentence; a name that begins it keeps its letters."""
     if any(re.match(rf"{re.escape(name)}(?!\w)", text) for name in names if name):

@@ -66,3 +66,19 @@ def test_no_reason_is_a_lone_dot(groups, tmp_path) -> None:
         said = audit(frame, tmp_path, "--label", "r", "--group", "g")
         assert " . " not in said
         assert ": ." not in said
+
+
+def test_a_suspicious_column_may_be_the_ground_of_the_decision(tmp_path) -> None:
+    rng = np.random.default_rng(6)
+    frame = pd.DataFrame(rng.normal(size=(900, 3)).round(2), columns=list("abc"))
+    tested = rng.random(900) < 0.4
+    frame["seen"] = np.where(tested & (rng.random(900) < 0.95), rng.normal(size=900).round(2), "")
+    frame["r"] = np.where(tested, rng.choice(["0", "1"], 900), "")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    said = subprocess.run(
+        [sys.executable, "-m", "dcem", "check", "t.csv", "--label", "r"],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    words = " ".join(said.stdout.split())
+    assert "may have been recorded after the decision" in words
+    assert "keep it" in words.partition("may have been recorded after the decision")[2]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import time
 import warnings
 
@@ -125,3 +127,51 @@ def test_a_comparison_of_many_groups_ends() -> None:
         )
     assert time.process_time() - begun < 60
     assert isinstance(found.to_frame(), pd.DataFrame)
+
+
+def _many(path, groups: int, n: int = 4_000):
+    rng = np.random.default_rng(groups)
+    x = rng.normal(size=(n, 3))
+    tested = rng.random(n) < 1 / (1 + np.exp(-x[:, 0]))
+    y = rng.random(n) < 1 / (1 + np.exp(-x[:, 1]))
+    frame = pd.DataFrame(x.round(3), columns=list("abc"))
+    frame["site"] = [f"s{code:04d}" for code in rng.integers(0, groups, n)]
+    frame.assign(res=np.where(tested, np.where(y, "1", "0"), "")).to_csv(path, index=False)
+    return path
+
+
+def _drawn(groups: int, path) -> tuple[float, str]:
+    """The seconds in which the page of a comparison is written, and its text."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = dcem.read_table(_many(path, groups), dcem.Roles(label="res", group=("site",)))
+        found = dcem.compare_methods(
+            made.problem,
+            ["tested-only:linear", "y-obs:linear"],
+            n_folds=2,
+            planted=0,
+            n_resamples=5,
+        )
+        begun = time.process_time()
+        page = found.to_markdown()
+    return time.process_time() - begun, page
+
+
+def test_the_page_of_a_comparison_grows_with_the_groups_not_with_their_square(tmp_path) -> None:
+    few, _ = _drawn(10, tmp_path / "few.csv")
+    many, page = _drawn(600, tmp_path / "many.csv")
+    assert many < 20 * few + 3
+    unknown = page.partition("What cannot be determined")[2].partition("\n## ")[0]
+    assert unknown.count("\n- ") <= 50
+    assert re.search(r"And \d+ more", unknown)
+
+
+def test_a_terminal_does_not_name_every_group(tmp_path) -> None:
+    path = _many(tmp_path / "t.csv", 400)
+    dcem = [sys.executable, "-m", "dcem"]
+    run = {"cwd": tmp_path, "capture_output": True, "text": True, "check": True}
+    roles = ["--label", "res", "--group", "site", "--method", "tested-only:linear"]
+    subprocess.run([*dcem, "fit", path, *roles, "--out", "model"], **run)
+    said = subprocess.run([*dcem, "monitor", "model", path], **run).stdout
+    assert re.search(r"and \d+ more", said)
+    assert len(set(re.findall(r"s\d{4}", said))) < 100

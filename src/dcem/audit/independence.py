@@ -7,7 +7,8 @@ unexplained of the group, 1{A = g} - P(A = g | x). The test asks whether it is (
 covariance measure: Shah and Peters, "The hardness of conditional independence testing", Annals of
 Statistics 2020). Both models are cross-fitted among the tested; persons are kept together.
 
-The effect is given as an odds ratio of the group against everybody else at equal features. An
+The effect is given as an odds ratio of the group against everybody else at equal features, or
+against the reference group where one is named; the test is of all groups jointly either way. An
 interval around 1 does not prove independence: `detectable` says how large an odds ratio would have
 been noticed four times out of five. And the question is put to the tested only: if testing depends
 on causes of the outcome that are not in the features, differently in the groups, the answer among
@@ -25,7 +26,7 @@ from scipy.special import logit
 from scipy.stats import chi2
 
 from dcem.audit.results import Independence
-from dcem.audit.testing import determined_groups
+from dcem.audit.testing import REFERENCE, both_sides, determined_groups, others, share_of
 from dcem.estimation.influence import (
     FEWEST_PEOPLE,
     FEWEST_TESTED,
@@ -37,7 +38,7 @@ from dcem.estimation.influence import (
     logistic,
 )
 from dcem.estimation.nuisances import Nuisances
-from dcem.estimation.outcomes import at_other_rates, seen_outcomes
+from dcem.estimation.outcomes import Moved, at_other_rates, seen_outcomes
 from dcem.metrics.estimate import Estimate
 from dcem.table.labels import SelectiveLabels
 
@@ -103,13 +104,12 @@ def _determined(
             for kind, one in nuisances.each.items()
         },
     )
-    alike = replace(problem, reference_group=None)  # here the others are always all others
     asked = [
         name
         for name, mine in problem.by_group().items()
-        if people.count(problem.tested & mine) >= FEWEST_PEOPLE
+        if name != problem.reference_group and people.count(problem.tested & mine) >= FEWEST_PEOPLE
     ]
-    return determined_groups(alike, people.among(problem.tested), among, asked, sources)
+    return determined_groups(problem, people.among(problem.tested), among, asked, sources)
 
 
 def _log_odds_ratios(
@@ -123,7 +123,6 @@ def _log_odds_ratios(
     other_rates = at_other_rates(problem, seen_outcomes)
     found: dict[str, Statistic | str] = {}
     scores: list[np.ndarray] = []
-    base = logit(np.clip(risk, 1e-6, 1 - 1e-6))
     for code, name in enumerate(problem.group_names):
         mine = problem.group == code
         seen = problem.y_imputed
@@ -134,19 +133,50 @@ def _log_odds_ratios(
         if reason:
             found[name] = reason
             continue
-        surplus = np.where(tested, mine - membership[:, code], 0.0)
-        counted = people.weight * surplus
-        ends = [
-            [_regress(people, one, base, surplus, tested).value for one in (up, down)]
-            for up, down, _ in other_rates  # of an imperfect test
-        ]
-        plain = _regress(people, y, base, surplus, tested)
-        found[name] = plain.plus([(up - down) / 2 for up, down in ends])
+        counted = people.weight * np.where(tested, mine - membership[:, code], 0.0)
+        found[name] = _log_odds_ratio(problem, people, nuisances, name, y, other_rates)
         shifts = [counted @ (up - down) / 2 for up, down, _ in other_rates]
         scores.append(np.append(counted * (y - risk), shifts))
     if not scores and any(found.get(name) == why for name, why in told.items()):
         return found, nan, next(why for name, why in told.items() if found.get(name) == why)
     return found, *_jointly(people, scores)
+
+
+def _log_odds_ratio(
+    problem: SelectiveLabels,
+    people: People,
+    nuisances: Nuisances,
+    name: str,
+    y: np.ndarray,
+    other_rates: Sequence[Moved],
+) -> Statistic | str:
+    """Log odds ratio of a group against the others at equal features, or why there is none."""
+    risk, membership = nuisances.outcome_alone, nuisances.membership_tested
+    assert risk is not None
+    assert membership is not None
+    assert nuisances.outcome_as is not None
+    tested, code = problem.tested, problem.group_names.index(name)
+    mine = problem.group == code
+    member = membership[:, code]
+    if problem.reference_group is not None:
+        if name == problem.reference_group:
+            return REFERENCE
+        there = tested & others(problem, mine)
+        if reason := _too_few_tests(people, problem.y_imputed, there, "in the reference group"):
+            return reason
+        people, both = both_sides(problem, people, name)
+        share = membership[:, both]
+        total = np.maximum(share.sum(axis=1), 1e-300)
+        risk = (share * nuisances.outcome_as[:, both]).sum(axis=1) / total
+        member = share_of(membership, both)
+    base = logit(np.clip(risk, 1e-6, 1 - 1e-6))
+    surplus = np.where(tested & (people.weight > 0), mine - member, 0.0)
+    ends = [
+        [_regress(people, values, base, surplus, tested).value for values in (up, down)]
+        for up, down, _ in other_rates  # of an imperfect test
+    ]
+    plain = _regress(people, y, base, surplus, tested)
+    return plain.plus([(up - down) / 2 for up, down in ends])
 
 
 def _too_few_tests(people: People, y: np.ndarray, rows: np.ndarray, where: str) -> str:

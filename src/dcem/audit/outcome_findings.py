@@ -20,7 +20,7 @@ from dcem.audit.sensitivity import Breakdown
 from dcem.estimation.bounds import starting_odds
 from dcem.estimation.findings import Finding
 from dcem.table.imperfect import TEST_ASSUMPTION
-from dcem.text import capitalised, group, number, p_value, percent, ratio
+from dcem.text import capitalised, group, in_short, number, p_value, percent, ratio
 
 FRAGILE = 1.5  # an odds ratio that unrecorded causes reach easily
 NEAR = 0.7  # a ratio of two groups' sensitivities that nobody need be surprised at
@@ -60,7 +60,7 @@ def about_yields(audit: Audit) -> Iterator[Finding]:
         return
     if any(item.p_value < CLEAR_P for item in usable):
         rates = {item.group: item.rate for item in audit.yields if item.rate.estimable}
-        shown = ", ".join(f"{group(name)}: {percent(e.value)}" for name, e in rates.items())
+        shown = in_short([f"{group(name)}: {percent(e.value)}" for name, e in rates.items()])
         yield audit_finding(
             "yields-differ",
             "note",
@@ -83,6 +83,8 @@ def about_yields(audit: Audit) -> Iterator[Finding]:
         first = gap.value > 0 if not low or tested == 0 else tested < 0
         if len(usable) == 2 and not audit.reference and not first:
             continue  # told of the other group
+        if item.beside:
+            continue  # told of those that stand out
         against = tested * gap.value * (-1 if low else 1) < 0
         # Fewer tests and a higher yield, plain and at equal probability: the robust outcome test.
         robust = against and item.p_value < CLEAR_P and item.difference.value * gap.value > 0

@@ -15,7 +15,7 @@ from typing import Any
 from dcem.audit.sensitivity import Breakdown
 from dcem.estimation.findings import SEVERITIES, Finding
 from dcem.metrics.estimate import Estimate
-from dcem.text import capitalised, group, groups, percent, points, ratio
+from dcem.text import capitalised, group, groups, in_short, percent, points, ratio
 
 NOTHING_TO_DO = (
     *("small-difference", "tested-alike", "yields-differ", "no-dependence-seen"),
@@ -178,11 +178,12 @@ def merge_findings(alike: Sequence[Finding]) -> Finding:
     headline, after = OF_SEVERAL_GROUPS[first.key]
     named = [name for finding in alike for name in finding.groups]
     worst = min((finding.severity for finding in alike), key=SEVERITIES.index)
-    numbers = "; ".join(
+    each = [
         f"{groups(one.groups)} {points(gap.value)} ({points(gap.low)} to {points(gap.high)})"
         for one in alike
         for gap in [one.values["difference"]]
-    )
+    ]
+    numbers = in_short(each, joint="; ")
     reference, attribute = (first.values.get(name) for name in ("reference", "attribute"))
     others = first.values.get("beside") or [reference] * bool(reference)
     said = headline.format(
@@ -213,8 +214,8 @@ def share_of(e: Estimate) -> str:
 
 
 def each_named(values: Mapping[str, Any], say: Callable[[Any], str] = str) -> str:
-    """`a: 1; b: 2`."""
-    return "; ".join(f"{name}: {say(one)}" for name, one in values.items())
+    """`a: 1; b: 2`; of many, the first."""
+    return in_short([f"{name}: {say(one)}" for name, one in values.items()], joint="; ")
 
 
 def each_group(values: Mapping[str, Any], say: Callable[[Any], str] = str) -> str:

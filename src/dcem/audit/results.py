@@ -122,6 +122,7 @@ class Yield:
     marginal: Estimate  # rate among the fifth of the group's tests that was least to be expected
     p_value: float = nan  # of no difference, corrected for the number of groups
     p_value_equal: float = nan  # the same at equal probability
+    beside: tuple[str, ...] = ()  # groups without which it does not differ clearly there
 
 
 @dataclass(frozen=True)

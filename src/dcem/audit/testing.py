@@ -5,7 +5,7 @@ features are treated differently. The second is what a disparity in testing mean
 
 *At equal features* a group is compared with everybody else, or with the reference group where one
 is named, over the features that both have (a group that differs only because another one stands out
-is told apart, `_differ_by_others`):
+is told apart, `differ_by_others`):
 each person counts as much as the other side has people like them (overlap weights pi (1 - pi), with
 pi the probability of belonging to the group given the features). Where only one side has people,
 nothing can be compared, and nothing is: where the features determine the group there is no
@@ -32,7 +32,7 @@ military service", Econometrica 1998 (its weights where the difference depends o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import nan
 
 import numpy as np
@@ -99,7 +99,12 @@ def testing_rates(
     compared = against_others(people, gaps)
     beside: dict[str, tuple[str, ...]] = {}
     if problem.reference_group is None and nuisances is not None:
-        beside = _differ_by_others(problem, people, nuisances, compared)
+
+        def again(name: str, aside: Sequence[str]) -> Statistic | None:
+            pair = _rates_under(nuisances, problem, people, name, masks[name], aside)
+            return None if isinstance(pair, str) else pair[0] - pair[1]
+
+        beside = differ_by_others(problem, people, compared, again)
     found = []
     for name, mine in masks.items():
         crude = people.proportion(problem.tested, mine)
@@ -157,23 +162,27 @@ def determined_groups(
     known: dict[str, None] = {}  # columns that determine some group
     for name in asked:
         mine = problem.group == problem.group_names.index(name)
-        some, both = _both(problem, people, name)
-        if is_determined(some, mine, [_share_of(one, both) for one in members]):
+        some, both = both_sides(problem, people, name)
+        if is_determined(some, mine, [share_of(one, both) for one in members]):
             columns = who_tells(X, names, some, mine, tuple(known))
             known |= dict.fromkeys(columns)
             found[name] = because(columns)
     return found
 
 
-def _differ_by_others(
-    problem: SelectiveLabels, people: People, models: Nuisances, compared: Mapping[str, Comparison]
+def differ_by_others(
+    problem: SelectiveLabels,
+    people: People,
+    compared: Mapping[str, Comparison],
+    again: Callable[[str, Sequence[str]], Statistic | None],
 ) -> dict[str, tuple[str, ...]]:
     """Groups that differ only because others stand out, and which these are.
 
     Beside one group that is tested often, all others seem tested seldom. So the group that differs
     most is set aside, the rest are compared with each other, and so on until none of them differs
     clearly. Those set aside are the smaller part: from a group that most people belong to, the
-    others differ. Of groups with fewer than ten tested or untested people nothing is told.
+    others differ. Of groups with fewer than ten tested or untested people nothing is told. `again`
+    returns the difference of a group from the rest, without the groups set aside.
     """
     masks = problem.by_group()
     clear = {name: one for name, one in compared.items() if one.p_value < CLEAR_P}
@@ -190,13 +199,8 @@ def _differ_by_others(
         if not apart:
             break
         aside.append(max(apart, key=lambda name: abs(left[name].value.value)))
-        pairs = {
-            name: _rates_under(models, problem, people, name, masks[name], aside)
-            for name in clear
-            if name not in aside
-        }
-        gaps = {n: pair[0] - pair[1] for n, pair in pairs.items() if not isinstance(pair, str)}
-        left = against_others(people, gaps)
+        gaps = {name: again(name, aside) for name in clear if name not in aside}
+        left = against_others(people, {n: gap for n, gap in gaps.items() if gap is not None})
     if any(one.p_value < CLEAR_P for one in left.values()):
         return {}  # the rest are not alike
     return {
@@ -239,13 +243,13 @@ def compared_people(
     if problem.reference_group is None and not aside:
         code = problem.group_names.index(name)
         return people, models.testing_alone, models.membership[:, code]
-    some, both = _both(problem, people, name, aside)
+    some, both = both_sides(problem, people, name, aside)
     share = models.membership[:, both]
     testing = (share * models.testing_as[:, both]).sum(axis=1) / share.sum(axis=1)
-    return some, testing, _share_of(models.membership, both)
+    return some, testing, share_of(models.membership, both)
 
 
-def _both(
+def both_sides(
     problem: SelectiveLabels, people: People, name: str, aside: Collection[str] = ()
 ) -> tuple[People, list[int]]:
     """A group and those it is compared with: the people, and the codes, its own first."""
@@ -256,7 +260,7 @@ def _both(
     return people.among(np.isin(problem.group, both)), both
 
 
-def _share_of(membership: np.ndarray, both: Sequence[int]) -> np.ndarray:
+def share_of(membership: np.ndarray, both: Sequence[int]) -> np.ndarray:
     """P(the first of these groups | x, one of them) [n]."""
     total = membership[:, both].sum(axis=1)
     return np.divide(membership[:, both[0]], total, out=np.full(len(total), 0.5), where=total > 0)

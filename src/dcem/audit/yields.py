@@ -26,13 +26,14 @@ results: a test that misses more in one group would look like a lower threshold.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import nan
 
 import numpy as np
 from scipy.special import expit, logit
 
 from dcem.audit.results import Yield
-from dcem.audit.testing import REFERENCE, others
+from dcem.audit.testing import REFERENCE, differ_by_others, others
 from dcem.estimation.influence import FEWEST_TESTED, People, Statistic, against_others
 from dcem.estimation.outcomes import seen_outcomes
 from dcem.metrics.estimate import Estimate
@@ -71,6 +72,15 @@ def yields(
                 compared = mine | others(problem, mine)
                 equal[name] = _at_equal_probability(people, y, tested, mine, compared, place)
     by_chance, by_chance_equal = against_others(people, plain), against_others(people, equal)
+    beside: dict[str, tuple[str, ...]] = {}
+    if problem.reference_group is None and place is not None:
+
+        def again(name: str, aside: Sequence[str]) -> Statistic:
+            left = [problem.group_names.index(one) for one in masks if one not in aside]
+            compared = np.isin(problem.group, left)
+            return _at_equal_probability(people, y, tested, masks[name], compared, place)
+
+        beside = differ_by_others(problem, people, by_chance_equal, again)
     rows = []
     for name, mine in masks.items():
         none = Estimate(nan, reason=reasons.get(name, "testing does not vary"))
@@ -91,6 +101,7 @@ def yields(
                 _marginal(problem, people, y, here, probability),
                 by_chance[name].p_value,
                 by_chance_equal[name].p_value if name in equal else nan,
+                beside.get(name, ()),
             )
         )
     return tuple(rows)

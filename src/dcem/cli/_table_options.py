@@ -213,7 +213,8 @@ def show_columns(
             sign = say(f"may have been recorded after the decision to test: {column.flag}.")
             console.print(
                 f"[yellow]note:[/yellow] column {escape(repr(column.name))} {escape(sign)} "
-                f"If so, leave it out: --exclude {escape(shlex.quote(column.name))}"
+                "If it was known before, keep it: it may be a ground of the decision. If not: "
+                f"--exclude {escape(shlex.quote(column.name))}"
             )
 
 

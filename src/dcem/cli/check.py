@@ -92,7 +92,7 @@ def check(
 def _show_overlap(look: FirstLook, console: Any, say: Callable[[str], str]) -> None:
     from rich.markup import escape
 
-    from dcem.text import group, number, percent
+    from dcem.text import group, in_short, number, percent
 
     console.print()
     if not look.overlap:
@@ -124,7 +124,7 @@ def _show_overlap(look: FirstLook, console: Any, say: Callable[[str], str]) -> N
         )
         console.print(say(seen))
     if look.too_few:
-        few = ", ".join(map(group, look.too_few))
+        few = in_short([*map(group, look.too_few)])
         console.print(f"Too few of these rows to judge overlap in: {escape(few)}.")
 
 

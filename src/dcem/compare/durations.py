@@ -13,7 +13,6 @@ from functools import cache
 
 import numpy as np
 from joblib import cpu_count
-from threadpoolctl import threadpool_limits
 
 from dcem.compare.fitting import at_once, cost_of, fit_steps, step_names
 from dcem.compare.planted import FAMILIES, PLANTED_ROWS, PLANTING, TRAIN_SHARE
@@ -23,6 +22,7 @@ from dcem.estimation.effects import ASKED, ASKED_PEOPLE, EXPLAINED_ROWS, TESTING
 from dcem.learners import Sample, make_learner
 from dcem.methods.choosing import DEFAULT
 from dcem.methods.registry import entry_of
+from dcem.parallel import one_thread
 from dcem.table.labels import SelectiveLabels
 
 START = 2.5  # of a process, which imports
@@ -35,7 +35,7 @@ def pace() -> float:
     rng = np.random.default_rng(0)
     X, label = rng.normal(size=(2000, 5)), rng.integers(0, 2, 2000).astype(float)
     took = []
-    with threadpool_limits(1):
+    with one_thread():
         for _ in range(7):
             begun = time.perf_counter()
             make_learner("perceptron", 0).fit(Sample(X, label, np.ones(len(X))))

@@ -63,6 +63,7 @@ class Nuisances:
     testing_alone: np.ndarray | None = None  # [n] P(tested | x)
     testing_as: np.ndarray | None = None  # [n, groups] P(tested | x, a), as each group
     outcome_alone: np.ndarray | None = None  # [n] P(outcome | x, tested), also where tests err
+    outcome_as: np.ndarray | None = None  # [n, groups] the same given the group, as each group
     membership_tested: np.ndarray | None = None  # [n, groups] P(group | x, tested)
     each: Mapping[str, Nuisances] = field(default_factory=dict)  # by one kind of model alone
     testing_each: Mapping[str, np.ndarray] = field(default_factory=dict)  # [n], all kinds
@@ -234,5 +235,6 @@ def _combine(
         testing_alone=alone,
         testing_as=testing,
         outcome_alone=(among_tested * truth).sum(axis=1),
+        outcome_as=truth,
         membership_tested=among_tested,
     )

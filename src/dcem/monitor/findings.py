@@ -18,7 +18,7 @@ from dcem.estimation.results import EVERYBODY
 from dcem.metrics.estimate import Estimate
 from dcem.monitor.baseline import GROUP, UNLIKE, Baseline
 from dcem.monitor.results import Change, Monitoring
-from dcem.text import capitalised, decimal, group, groups, listed, number, percent
+from dcem.text import capitalised, decimal, group, groups, in_short, listed, number, percent
 
 WIDE = 0.1  # half the width of an AUC's interval from which on it tells nothing
 MUCH = 0.1  # population stability index from which on a column is called much changed
@@ -75,7 +75,11 @@ def _verdict_finding(
     groups_off: bool,
 ) -> Finding:
     known = f"{number(auc.then.value)} then" if auc.then.estimable else "not judged then"
-    risks = capitalised(f"{'; '.join(map(_off, off))}.", _groups_named(off)) if off else ""
+    risks = (
+        capitalised(f"{in_short([*map(_off, off)], joint='; ')}.", _groups_named(off))
+        if off
+        else ""
+    )
     headline, text = {
         "refit": (
             "The model does not clearly rank people better than chance",
@@ -84,7 +88,7 @@ def _verdict_finding(
         if found.ranks_by_chance
         else (
             "The model ranks people worse than before",
-            f"AUC: {'; '.join(map(_worse, worse))}.",
+            f"AUC: {in_short([*map(_worse, worse)], joint='; ')}.",
         ),
         "recalibrate": ("The model's risks are no longer calibrated", risks),
         "cannot tell": (
@@ -202,7 +206,8 @@ def _who_is_tested(found: Monitoring) -> Iterator[Finding]:
         _groups_named(changed),
         {one.of: one.difference for one in changed},
         headline,
-        f"Share tested minus the share expected from the earlier decisions: {'; '.join(changes)}.",
+        "Share tested minus the share expected from the earlier decisions: "
+        f"{in_short(changes, joint='; ')}.",
         "Ask those who decide what changed, and whether results are in; then audit the new rows.",
     )
 
@@ -211,10 +216,11 @@ def _what_is_found(found: Monitoring) -> Iterator[Finding]:
     changed = [one for one in found.about("prevalence") if one.clear]
     if not changed:
         return
-    changes = "; ".join(
+    each = [
         f"{_of_whom(one)} {percent(one.then.value)} then, {percent(one.now.value)} now"
         for one in changed
-    )
+    ]
+    changes = in_short(each, joint="; ")
     ways = {"more" if one.difference.value > 0 else "less" for one in changed}
     for_whom = "" if any(one.of == EVERYBODY for one in changed) else " in some groups"
     if len(ways) > 1:

@@ -336,7 +336,7 @@ def independence_section(audit: Audit) -> Iterator[doc.Block]:
         "seen: the odds ratio, up or down, that this many tests detect four times out of five. An "
         "interval around 1 does not prove independence, and the untested are not included."
     )
-    heads = ("group", "odds ratio against others", "would have been seen")
+    heads = ("group", f"odds ratio against {audit.others}", "would have been seen")
     yield doc.Fold("Odds ratios by group", (doc.table("", heads, rows, note=note),))
 
 

@@ -218,8 +218,9 @@ def _bar(audit: Audit, clear: list[TestingRate]) -> list[str]:
         }
         names = [name for name in alike if name in named]
         if names:
+            those = f"people of {audit.others}" if audit.reference else audit.others
             said.append(
-                f"In {named_groups(names)}, tests are positive {often} often than in others who "
+                f"In {named_groups(names)}, tests are positive {often} often than in {those} who "
                 f"were equally likely to be tested: both signs point to a {bar} bar for "
                 f"{'this group' if len(names) == 1 else 'these groups'}."
             )

@@ -26,8 +26,9 @@ from dcem.report.drivers import driver_blocks
 from dcem.report.figures import curves, people
 from dcem.report.shared import comparison_page, rows_used
 from dcem.report.style import Drawing
-from dcem.text import capitalised, count
+from dcem.text import capitalised, count, in_short
 
+MOST_REASONS = 40  # why numbers cannot be determined
 CARE = (
     "Numbers beyond the tested assume that the features explain the decision to test. A cause of "
     "both testing and outcome that is not in the table biases all of them.",
@@ -282,7 +283,11 @@ def _every_number(comparison: TableComparison) -> Iterator[doc.Block]:
             f"Every other number with its interval ({total} tables)",
             (doc.Views("every-number", "Show", tuple(views)),),
         )
-    unknown = tuple(f"{capitalised(why)}: {'; '.join(of)}." for why, of in lacking.items())
+    unknown = tuple(
+        f"{capitalised(why)}: {in_short(of, joint='; ')}." for why, of in lacking.items()
+    )
+    if left := len(unknown) - MOST_REASONS:
+        unknown = (*unknown[:MOST_REASONS], *[f"And {left:,} more reasons."] * (left > 0))
     if unknown:
         yield doc.Fold("What cannot be determined", (doc.Text(unknown, bullets=True),))
 

@@ -13,6 +13,7 @@ from dcem.compare.results import MethodResult, TableComparison, estimates, shown
 from dcem.estimation.measures import WHEN_ACTING
 from dcem.estimation.results import EVERYBODY
 from dcem.methods.choosing import SIMPLE_RIVALS
+from dcem.metrics.estimate import Estimate
 from dcem.report import document as doc
 from dcem.text import group, percent
 
@@ -117,21 +118,32 @@ def _first_shown(comparison: TableComparison) -> list[Key]:
     return keys if pair is None else [*keys, ("auc_differences", pair), ("roc_gap", "")]
 
 
-def _caption(comparison: TableComparison, key: Key) -> str:
+def _caption(comparison: TableComparison, key: Key, pair: tuple[str, str] | None = None) -> str:
+    """What a number is; the `pair` of the two largest groups is called so."""
     metric, of = key
     whose = tuple(map(group, of)) if isinstance(of, tuple) else group(str(of))
     if isinstance(of, float) or of == EVERYBODY:
         whose = percent(of) if isinstance(of, float) else "all together"
     named = {"of": whose, "reference_group": group(comparison.reference_group)}
     caption = CAPTIONS[metric][0].format(**(vars(comparison) | named))
-    return caption + " (the two largest groups)" * (of == main_pair(comparison) is not None)
+    return caption + " (the two largest groups)" * (of == pair is not None)
 
 
-def _cells(comparison: TableComparison, method: MethodResult, key: Key) -> list[doc.Cell]:
+def _numbers(method: MethodResult) -> dict[str, dict[Key, Estimate]]:
+    """Every number of a method, by target."""
+    return {
+        target: {(metric, of): e for metric, of, e in estimates(judged)}
+        for target, judged in method.judgements.items()
+    }
+
+
+def _cells(
+    comparison: TableComparison, numbers: Mapping[str, Mapping[Key, Estimate]], key: Key
+) -> list[doc.Cell]:
     """One number of a method, as each target sees it."""
     found: list[doc.Cell] = []
     for target in comparison.targets:
-        known = {(m, of): e for m, of, e in estimates(method.judgements[target.key])}
+        known = numbers[target.key]
         nothing: doc.Cell = "reference" if key[0] in ("auc_gain", "kickout") else doc.NOTHING
         shown = doc.estimate(known[key], CAPTIONS[key[0]][1]) if key in known else nothing
         found.append(shown if target.available else doc.NOTHING)
@@ -142,16 +154,18 @@ def headline_numbers(
     comparison: TableComparison, keys: Iterable[Key] | None = None
 ) -> Iterator[doc.Dots]:
     """What a reader wants first, a picture each: one row per method, one column per target."""
+    pair = main_pair(comparison)
+    numbers = {method.name: _numbers(method) for method in comparison.methods}
     for key in _first_shown(comparison) if keys is None else keys:
         rows = []
         for method in comparison.methods:
             chance = [method.judgements[t.key].gap_by_chance for t in comparison.targets]
             references = tuple(map(doc.estimate, chance)) if key[0] == "roc_gap" else ()
             colour = "muted" if method.uses_truth else "ink"
-            values = tuple(_cells(comparison, method, key))
+            values = tuple(_cells(comparison, numbers[method.name], key))
             rows.append(doc.DotRow(code(method.name, comparison), values, references, colour))
         yield doc.Dots(
-            _caption(comparison, key),
+            _caption(comparison, key, pair),
             tuple(target.name for target in comparison.targets),
             tuple(rows),
             f"With {100 * comparison.level:g} % intervals.",
@@ -165,15 +179,17 @@ def other_tables(comparison: TableComparison) -> Iterator[tuple[str, list[doc.Ta
     judged = [j for method in comparison.methods for j in method.judgements.values()]
     keys = dict.fromkeys((metric, of) for j in judged for metric, of, _ in estimates(j))
     shown = [*_first_shown(comparison), *LENDING]
+    pair = main_pair(comparison)
+    numbers = {method.name: _numbers(method) for method in comparison.methods}
     for about, metrics in ABOUT.items():
         yield (
             about,
             [
                 doc.table(
-                    _caption(comparison, key),
+                    _caption(comparison, key, pair),
                     ("method", *(target.name for target in comparison.targets)),
                     [
-                        (code(m.name, comparison), *_cells(comparison, m, key))
+                        (code(m.name, comparison), *_cells(comparison, numbers[m.name], key))
                         for m in comparison.methods
                     ],
                 )

@@ -11,7 +11,7 @@ from dcem.monitor.baseline import UNLIKE
 from dcem.monitor.results import Change, Monitoring
 from dcem.report import document as doc
 from dcem.report.shared import listed_findings, sections, with_worst
-from dcem.text import count, groups
+from dcem.text import count, counted, groups
 
 ANSWERS = {
     "holds": ("fine", "Yes, as far as can be seen"),
@@ -22,6 +22,7 @@ ANSWERS = {
 CLEAR = (
     "Clear: more than chance, given how many numbers a question has, and large enough to matter."
 )
+MOST_GROUPS = 40  # in the picture
 LEAST, MOST = 3, 12  # columns that are shown at once: those that changed, or the first
 
 
@@ -110,11 +111,16 @@ def _key_numbers(found: Monitoring) -> Iterator[doc.KeyNumber]:
 
 def _picture(found: Monitoring) -> doc.Dots:
     """AUC now against then, everybody and each group."""
+    known = found.about("auc")
+    if len(known) > MOST_GROUPS + 1:  # everybody, then those of whom something is told
+        known = tuple(sorted(known, key=lambda one: not one.now.estimable)[: MOST_GROUPS + 1])
+    left = len(found.about("auc")) - len(known)
+    more = f" {counted(left, 'more group')}: see “Does the model hold?”." if left else ""
     rows = tuple(
         doc.DotRow(
             doc.whose(one.of), (doc.estimate(one.now),), (doc.estimate(one.then),), marked=one.clear
         )
-        for one in found.about("auc")
+        for one in known
     )
     judged = any(one.then.estimable for one in found.about("auc"))
     then = " Hollow: when the model was fitted, on people it had not seen."
@@ -122,7 +128,7 @@ def _picture(found: Monitoring) -> doc.Dots:
         "AUC now, and then" if judged else "AUC now",
         ("AUC",),
         rows,
-        f"Now: {found.target}.{then * judged}",
+        f"Now: {found.target}.{then * judged}{more}",
         reference="when it was fitted",
         marked="clearly changed",
     )

@@ -7,19 +7,23 @@ numbers beside their intervals, else above them, else one line for each cell.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from functools import singledispatchmethod
 from textwrap import fill, wrap
-from typing import Any
+from typing import Any, TypeVar
 
 from dcem.report import document as doc
 from dcem.report.dots import axes_of, line_of
 from dcem.report.words import in_field_words
 from dcem.table.roles import Roles
-from dcem.text import capitalised
+from dcem.text import capitalised, in_short
 
+Row = TypeVar("Row")
 NO_BREAK = "\u00a0"
 HEADING = 18  # letters of a line of a column's heading
+MOST_ROWS = 40  # of a table or picture
+MOST_REASONS = 12  # below it
 COLOURS = {"serious": "red", "caution": "yellow", "note": "dim", "fine": "green"}
 
 
@@ -133,6 +137,9 @@ class Writer:
     @block.register
     def _(self, what: doc.Dots) -> None:
         self._heading(what.title)
+        marked = [doc.on_one_line(row.label) for row in what.rows if row.marked]
+        left = len(what.rows) - MOST_ROWS
+        what = replace(what, rows=_first(what.rows, lambda row: row.values))
         what = _without_empty_columns(what)
         for width in (24, 12, 0):  # of the picture; in a narrow window, the numbers alone
             columns, rows = _dots(what, width)
@@ -151,9 +158,13 @@ class Writer:
                     ("", *(what.columns[place] for place in compared)),
                     tuple((label, *(of[place] for place in compared)) for label, of in beside),
                 )
+        self._more(left)
         if what.marked:  # what a page shades
-            marked = ", ".join(doc.on_one_line(row.label) for row in what.rows if row.marked)
-            self._say(f"{capitalised(what.marked)}: {marked or 'none'}.", "dim")
+            self._say(f"{capitalised(what.marked)}: {in_short(marked) or 'none'}.", "dim")
+
+    def _more(self, left: int) -> None:
+        if left > 0:
+            self._say(f"... and {left:,} more", "dim")
 
     def _table(
         self,
@@ -161,6 +172,7 @@ class Writer:
         rows: tuple[tuple[doc.Cell, ...], ...],
         words: tuple[int, ...] = (),
     ) -> None:
+        left, rows = len(rows) - MOST_ROWS, _first(rows, lambda row: row)
         for stacked in (False, True):
             grid = self._grid(columns, rows, words, stacked)
             if self._fits(grid, bool(words)):
@@ -173,6 +185,7 @@ class Writer:
                     if isinstance(content, doc.Missing):
                         content = content.what  # why is told once, under the table
                     self._say(f"{column}: {doc.on_one_line(content)}", indent=4)
+        self._more(left)
         self._reasons(rows)
 
     def _reasons(self, rows: tuple[tuple[doc.Cell, ...], ...]) -> None:
@@ -183,11 +196,12 @@ class Writer:
                 if isinstance(one, doc.Missing) and one.reason:
                     mine = lacking.setdefault(f"{one.what}: {one.reason}", [])
                     mine += [doc.on_one_line(row[0])] * (doc.on_one_line(row[0]) not in mine)
-        for reason, whose in lacking.items():
-            named = f"{', '.join(whose)}: " if len(whose) < len(rows) else ""
+        for reason, whose in [*lacking.items()][:MOST_REASONS]:
+            named = f"{in_short(whose)}: " if len(whose) < len(rows) else ""
             if (line := f"{named}{reason}") not in self.told:
                 self.told.add(line)
                 self._say(line, "dim")
+        self._more(len(lacking) - MOST_REASONS)
 
     def _fits(self, grid: Any, wraps: bool = False) -> bool:
         roomy = self.console.options.update(max_width=10_000)
@@ -268,6 +282,17 @@ def wrapped(text: str, width: int, indent: int = 0) -> str:
 def without_backticks(text: str) -> str:
     """A sentence as a terminal shows it: names without backticks."""
     return re.sub(r"`([^`]+)`", r"\1", text)
+
+
+def _first(rows: tuple[Row, ...], cells: Callable[[Row], Sequence[doc.Cell]]) -> tuple[Row, ...]:
+    """The rows that are shown; of too many, those with a number come first."""
+    if len(rows) <= MOST_ROWS:
+        return rows
+
+    def lacks_numbers(row: Row) -> bool:
+        return not any(isinstance(one, doc.Number) for one in cells(row))
+
+    return tuple(sorted(rows, key=lacks_numbers)[:MOST_ROWS])
 
 
 def _without_empty_columns(what: doc.Dots) -> doc.Dots:

@@ -246,7 +246,8 @@ def _read(
         signs = "; ".join(f"{name!r}: {flag}" for name, flag in flags.items() if flag)
         notice(
             f"Features may have been recorded after the decision to test ({signs}). Give such a "
-            "column its role (`tested`) or leave it out (`exclude`). `UserTable.leaks` lists them.",
+            "column its role (`tested`) or leave it out (`exclude`). If it was known before, keep "
+            "it: it may be a ground of the decision. `UserTable.leaks` lists them.",
             LeakWarning,
         )
     X, unread = encoder.read(table)
