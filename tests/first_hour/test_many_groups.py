@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -115,6 +117,44 @@ def test_large_groups_among_many_small_ones_are_still_compared() -> None:
     assert by_name["c0001"].high < 0 < by_name["c0000"].low
     assert by_name["c0001"].value == pytest.approx(-0.25, abs=0.08)
     assert sum(one.estimable for one in by_name.values()) == 2
+
+
+def test_a_group_of_the_crowd_has_no_number_that_tells_its_size(tmp_path) -> None:
+    """The width of an interval tells of how many people it is; the totals then tell the rest."""
+    rng = np.random.default_rng(201)
+    sizes = [*rng.integers(60, 91, 54), 5]
+    clinic = np.repeat([f"k{i:02d}" for i in range(len(sizes))], sizes)
+    n = len(clinic)
+    x = rng.normal(size=(n, 2))
+    ill = (rng.random(n) < 1 / (1 + np.exp(-x[:, 0]))).astype(float)
+    frame = pd.DataFrame(x, columns=["a", "b"]).assign(
+        clinic=clinic, ill=np.where(rng.random(n) < 0.5, ill, np.nan)
+    )
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    command = ["audit", "t.csv", "--label", "ill", "--group", "clinic", "--json", "t.json"]
+    done = subprocess.run(
+        [Path(sys.executable).with_name("dcem"), *command], cwd=tmp_path, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads((tmp_path / "t.json").read_text())
+    withheld = {one["group"] for one in told["counts"] if not isinstance(one["rows"], int)}
+    withheld |= {one["group"] for one in told["counts"] if one["rows"] == -1}
+    assert 3 <= len(withheld) < 20
+    for part in ("testing", "yields", "prevalence"):
+        for one in told[part]:
+            if one["group"] in withheld:
+                numbers = [v for v in _leaves(one) if isinstance(v, float) and not np.isnan(v)]
+                assert not numbers, (part, one["group"])
+
+
+def _leaves(thing):
+    if isinstance(thing, dict):
+        thing = list(thing.values())
+    if isinstance(thing, list):
+        for item in thing:
+            yield from _leaves(item)
+    else:
+        yield thing
 
 
 def test_a_comparison_of_many_groups_ends() -> None:
