@@ -269,9 +269,6 @@ def test_a_broken_line_is_located_whatever_the_number_of_threads(tmp_path):
     [
         (["1", "0", "-9.0"], None, "'-9.0'"),
         (["2", "0", "1"], None, "'1'"),
-        (["high", "norm", "None"], None, "'None'"),
-        (["high", "norm", "low"], None, "'norm', 'low'"),  # one of them may mean: nobody looked
-        (["high", "norm", "low", None], None, None),
         (["pos", "neg", "not done"], [1, 1, 0], None),
     ],
 )
@@ -295,6 +292,10 @@ def test_a_value_that_counts_as_no_for_want_of_another_role_is_told(labels, test
         (["pos", "neg", "indeterminate"], "'indeterminate'"),
         (["positiv", "negativ", "ND"], "'ND'"),
         (["fraud", "no fraud", "inconclusive", None], "'inconclusive' in 100 of 400"),
+        (["high", "norm", "None"], "'None' in 100 of 300"),
+        (["high", "norm", "low"], "'low' in 100 of 300"),
+        (["high", "norm", "low", None], "'low' in 100 of 400"),
+        (["red", "amber", "green"], "'amber', 'green' in 200 of 300"),  # none is the counterpart
     ],
 )
 def test_a_word_that_is_neither_yes_nor_no_is_refused(labels, told):
@@ -319,7 +320,7 @@ def test_a_later_table_in_which_a_result_is_called_otherwise_is_told():
     """What meant no is kept, if ten people had it: grades A and B here, not the one E."""
     grades = ["C", "A", "B", None] * 30
     frame = pd.DataFrame({"x": np.arange(120) % 7, "grade": ["E", *grades[1:]]})
-    before = read_table(frame, Roles(label="grade", positive="C"))
+    before = read_table(frame, Roles(label="grade", positive="C", untested_value=""))
     assert before.roles.negative == ("A", "B")
     assert Roles.from_plain(before.roles.to_plain()) == before.roles
     assert "negative" not in before.roles.in_words()

@@ -151,10 +151,13 @@ def _meanings(form: Posted, place: Place, roles: dict[str, Any]) -> dict[str, li
     unsaid = [value for value, meant in said.items() if not meant]
     if unsaid:
         raise InputError(f"Say what {quoted(unsaid)} in column {roles['label']!r} means.")
-    if all(meant == usual_meaning(value) for value, meant in said.items()):
+    if len(said) < 3 and all(meant == usual_meaning(value) for value, meant in said.items()):
         return {}
     wanted = {"positive": "yes", "untested_value": "untested"}
-    return {role: [v for v, m in said.items() if m == meant] for role, meant in wanted.items()}
+    found = {role: [v for v, m in said.items() if m == meant] for role, meant in wanted.items()}
+    if sum(meant == "no" for meant in said.values()) > 1:
+        found["untested_value"].append("")  # all other words are results
+    return found
 
 
 def usual_meaning(value: str) -> str:

@@ -100,6 +100,7 @@ def ask(question: Any, columns: Any, console: Any) -> dict[str, Any]:
     from rich.markup import escape
 
     from dcem.table.messages import did_you_mean
+    from dcem.table.roles import Roles
 
     answers = [answer for answer in question.answers if answer[0]]
     show_question(question, console, numbered=True)
@@ -111,7 +112,7 @@ def ask(question: Any, columns: Any, console: Any) -> dict[str, Any]:
             return {}
         if typed.isdecimal() and 1 <= int(typed) <= len(answers):
             return dict(answers[int(typed) - 1][0])
-        if typed in columns and question.role != "positive":
+        if typed in columns and question.role not in Roles.named("values"):
             return {question.role: typed}
         console.print(escape(f"Neither an answer nor a column.{did_you_mean(typed, columns)}"))
 
@@ -128,7 +129,11 @@ def show_question(question: Any, console: Any, *, numbered: bool = False) -> Non
     for roles, why in question.answers:
         number += bool(roles)
         mark = f"{number}." if numbered and roles else "-"
-        named = {name: as_list(value) for name, value in roles.items() if value}
+        named = {
+            name: [entry if entry != "" else "''" for entry in as_list(value)]
+            for name, value in roles.items()
+            if value
+        }
         answer = "; ".join(f"{role.replace('_', ' ')}: {listed(v, 9)}" for role, v in named.items())
         line = f"  {mark} {answer + '. ' if answer else ''}{why}"
         console.print(escape(line), soft_wrap=True)

@@ -315,7 +315,8 @@ class Candidate:
         if not name and column.is_called_a_test() and self.looked.mean() >= ENOUGH:
             name = -2  # the decision rather than its result, unless it has gaps or results
         small = self.structure < 4 and min(self.counts()) < FEW_RESULTS
-        return self.structure + name - self.details - small - bool(self.unclear)
+        vague = [v for v in self.unclear if v in self.positive or not outcome.meaning_of(v)]
+        return self.structure + name - self.details - small - bool(vague)
 
     @property
     def score(self) -> float:
@@ -417,19 +418,24 @@ def _as_label(column: NamedColumn, in_place: Sequence[str], *, given: bool) -> C
     candidate = Candidate(column, (), untested, column.text.among(results))
     named = bool(LABEL.search(column.words) or RESULT.search(column.words))
     plain = values.yes_or_no(results)
+    is_code = values.all_numbers(results)
     if plain is not None:
         is_mark = plain.all() and column.missing and named
+        if len(set(plain)) == 2 and not is_code:
+            _ask_unaccounted(candidate, [*compress(results, plain == 1)], results)
         return candidate if len(set(plain)) == 2 or is_mark or given else None
-    is_code = values.all_numbers(results)
     meanings = {value: "" if is_code else outcome.meaning_of(value) for value in results}
     yes = tuple(v for v in results if meanings[v] == "yes")
     no = tuple(v for v in results if meanings[v] == "no")
     if len(results) == 2 and len(yes) + len(no) == 1:  # one of two tells the other
         yes = yes or tuple(v for v in results if v not in no)
         no = tuple(v for v in results if v not in yes)
+    if not yes and (named or given) and len(results) > 2:
+        yes = _with_counterpart(results)
     if 0 < len(yes) < len(results) <= FEW_VALUES:
         candidate.positive = yes
         candidate.unclear = tuple(v for v in results if v not in (*yes, *no))
+        _ask_unaccounted(candidate, yes, results)
         if not candidate.unclear and values.yes_no([*yes, *no]).tolist() != [1, 0]:
             candidate.meaning = (
                 f"{quoted(yes)} in {column.name!r} {'counts' if len(yes) == 1 else 'count'} as "
@@ -441,7 +447,26 @@ def _as_label(column: NamedColumn, in_place: Sequence[str], *, given: bool) -> C
         candidate.unclear = tuple(results)
         candidate.positive = (min(results, key=lambda v: int(column.text.among([v]).sum())),)
         return candidate
+    if given and len(results) <= FEW_VALUES:
+        candidate.unclear = tuple(results)
     return candidate if given else None
+
+
+def _ask_unaccounted(candidate: Candidate, yes: Sequence[str], results: Sequence[str]) -> None:
+    """Every word is open beside the positive ones and their counterpart."""
+    others = [value for value in results if value not in yes]
+    if open_words := outcome.unaccounted(yes, others):
+        candidate.positive, candidate.unclear = tuple(yes), tuple(open_words)
+
+
+def _with_counterpart(results: Sequence[str]) -> tuple[str, ...]:
+    """The one value that is yes because another one plainly is its no; it may be 1."""
+    codes = outcome.codes_of_missing(results)
+    words = [value for value in results if value not in codes]
+    found = [v for v in words if outcome.counterpart_of(v, [w for w in words if w != v])]
+    if len(found) == 2:  # each is the other with a negation
+        found = [v for v in found if outcome.meaning_of(v) != "no"]
+    return tuple(found) if len(found) == 1 else ()
 
 
 def _rate(
@@ -505,7 +530,8 @@ def _find_decisions(candidates: Sequence[Candidate], seen: Sequence[NamedColumn]
     """
     readings = [(c, c.is_yes()) for c in candidates]
     for c in candidates:  # of two codes, either may mean yes
-        swapped = [v for v in c.unclear if v not in c.positive] if len(c.unclear) == 2 else []
+        is_pair = len(c.unclear) == 2 and {*c.positive} < {*c.unclear}
+        swapped = [v for v in c.unclear if v not in c.positive] if is_pair else []
         readings += [(c, c.column.text.among(swapped))] if swapped else []
     if not readings:
         return

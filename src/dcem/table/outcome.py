@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import compress
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -82,6 +82,48 @@ GOOD = re.compile(
     r"|react|remark|substant|affect)|fully paid|good|benign|pass|alive|surviv|repaid"
     r"|clear|reject|healthy|\bgut\b|bezahlt|zur\u00fcckgezahlt|lebt|gesund|fehlerfrei"
 )
+# A yes of a label, and the no that goes with it.
+PAIRS = tuple(
+    (re.compile(yes), re.compile(no))
+    for yes, no in (
+        (r"\bpos(itiv\w*)?\b|\breactive\b|\bdetected\b", r"\bn[eé]g(ativ\w*)?\b"),
+        (r"^p$", r"^n$"),
+        (r"dead|died|deceased|death|verstorben|gestorben", r"alive|surviv|living|lebt|\blebend"),
+        (
+            r"default|charged off|delinquen|\bbad\b|\blate\b|ausgefallen|ausfall|schlecht",
+            r"\bpaid|repaid|\bgood\b|bezahlt|zurückgezahlt|\bgut\b",
+        ),
+        (r"malignant|maligne|bösartig", r"benign|gutartig"),
+        (r"\bill\b|sick|diseased|\bkrank\b|\bcase\b", r"healthy|\bgesund\b|\bcontrol\b"),
+        (r"fail|\bfehler\b|defekt", r"pass|fehlerfrei"),
+        (r"high|elevated|abnormal|erhöht|auffällig|pathologisch|^>", r"^norm"),
+        (r"found|\bhit\b|\btreffer\b|gefunden", r"\bclear\b|\bclean\b|\bmiss\b|\bnothing\b"),
+        (r"guilty|convicted", r"innocent|acquitted"),
+    )
+)
+YES_NO = {  # words that may be the no of a yes, the first that occurs
+    **dict.fromkeys(("yes", "si"), ("no", "n")),
+    **dict.fromkeys(("verdadero", "vero", "verdadeiro"), ("falso",)),
+    **{
+        word.split()[0]: tuple(word.split()[1:])
+        for word in (
+            "y n no",
+            "true false f",
+            "t f false",
+            "1 0",
+            "ja nein nee n",
+            "j n nein",
+            "oui non n",
+            "sim nao n",
+            "wahr falsch",
+            "vrai faux",
+            "waar onwaar",
+        )
+    },
+}
+NOT = r"(not?|none|non|un|in|im|nicht|nichts|nil|kein(e[nrs]?)?|pas(de)?|sin|sans|ohne|without)"
+REFUSED = re.compile(r"reject|declin|refus|\bdenied|detain|abgelehnt|verweigert|^non")
+NEGATED = re.compile(rf"^{NOT}\b")  # by a word of its own
 # Missing numbers, as other programs write them.
 NULL = values.NULLS - {"none", "nil", "-"}
 NO_RESULT = (NOT_DONE | UNDECIDED) - {"none"}  # which may be said of an illness
@@ -96,6 +138,7 @@ def read_label(
     Of rows that were not `tested` [n] it does not matter what is written there, but for a yes.
     """
     text = values.coded(column, roles.missing_in(roles.label))
+    all_stated = "" in roles.untested_value  # an empty cell: every word is a result
     listed_values: dict[str, Any] = {
         name: split_where_known(tuple(v.strip() for v in getattr(roles, name)), text.values)
         for name in ("positive", "untested_value")
@@ -112,18 +155,46 @@ def read_label(
             "Among numbers this is a missing value: these rows count as untested."
         )
     label = _label(text, roles, tested)
-    if roles.positive and not roles.positives_only:
-        everybody = tested is None and not np.isnan(label).any()
-        _tell_doubtful(text, (label == 0) & (tested is None or tested == 1), roles, everybody)
+    if not roles.positives_only:
+        if not (all_stated or roles.tested or roles.negative or numeric):
+            _refuse_unaccounted(text, label, roles)
+        if roles.positive:
+            everybody = tested is None and not np.isnan(label).any()
+            is_no = (label == 0) & (tested is None or tested == 1)
+            _tell_doubtful(text, is_no, roles, everybody, all_stated)
     return label, roles
 
 
-def _tell_doubtful(text: values.Coded, is_no: np.ndarray, roles: Roles, everybody: bool) -> None:
+def _refuse_unaccounted(text: values.Coded, label: np.ndarray, roles: Roles) -> None:
+    """Of more words than two, only the counterpart of the positive one means no by itself."""
+    yes, no = (
+        [text.values[i] for i in np.unique(text.codes[label == result])] for result in (1, 0)
+    )
+    if open_words := unaccounted(yes, no):
+        _refuse_open(text, open_words, (label == 0) & text.among(open_words), roles)
+
+
+def _refuse_open(
+    text: values.Coded, words: Sequence[str], rows: np.ndarray, roles: Roles
+) -> NoReturn:
+    raise InputError(
+        f"Label {roles.label!r} is {quoted(words)} in {int(rows.sum()):,} of {len(rows):,} rows. "
+        "Does this mean not tested, or a negative result? If it means that nobody tested, or that "
+        "the result is unknown, list it under `untested_value`; if it means yes, under `positive`. "
+        "If all of it means no, list an empty text, '', under `untested_value`: all other words "
+        "are then results."
+    )
+
+
+def _tell_doubtful(
+    text: values.Coded, is_no: np.ndarray, roles: Roles, everybody: bool, all_stated: bool
+) -> None:
     """Say which values count as no (rows [n]) only because they are not listed as positive.
 
     Such are codes for a test that was not done; and, beside a plain no or where no row is untested
     by it, everything else: one value of several may mean that nobody looked, in whatever language.
-    A word that says so, or that is anything but no beside a plain no, is refused.
+    A word that says so is refused; so is one that is anything but no beside a plain no, unless
+    `all_stated` says that every word is a result.
     """
     no = [text.values[i] for i in np.unique(text.codes[is_no])]
     doubtful = _doubtful(no, everybody)
@@ -132,15 +203,10 @@ def _tell_doubtful(text: values.Coded, is_no: np.ndarray, roles: Roles, everybod
         doubtful = _not_meant_no(no, roles)
         so = ", although hardly anybody had this value when the model was fitted"
         yes = "If it means yes, list it under `positive`. "
-    elif open_words := _open_words(no):
-        rows = int((is_no & text.among(open_words)).sum())
-        raise InputError(
-            f"Label {roles.label!r} is {quoted(open_words)} in {rows:,} of "
-            f"{len(text.codes):,} rows. This is neither clearly positive nor clearly negative. If "
-            "it means that nobody tested, or that the result is unknown, list it under "
-            "`untested_value`; if it means yes, under `positive`; if it means no, write no in the "
-            "table."
-        )
+    elif open_words := _open_words(no, all_stated):
+        _refuse_open(text, open_words, is_no & text.among(open_words), roles)
+    elif all_stated:
+        return
     if doubtful:
         rows = int((is_no & text.among(doubtful)).sum())
         notice(
@@ -153,20 +219,82 @@ def _tell_doubtful(text: values.Coded, is_no: np.ndarray, roles: Roles, everybod
 def _doubtful(no: Sequence[str], everybody: bool) -> list[str]:
     """Values that perhaps only count as no, where `everybody` was tested or not."""
     plain = {*compress(no, values.yes_no(no) == 0)}
-    undone = {*_sound_undone(no), *_missing_codes(no)}
+    undone = {*_sound_undone(no), *codes_of_missing(no)}
     several = bool(plain) or (everybody and len(no) > 1)
     return [value for value in no if value not in plain and (several or value in undone)]
 
 
-def _open_words(no: Sequence[str]) -> list[str]:
+def _open_words(no: Sequence[str], all_stated: bool) -> list[str]:
     """Words that count as no, and say something else or nothing plain beside a plain no."""
-    has_no = bool((values.yes_no(no) == 0).any())
+    has_no = not all_stated and bool((values.yes_no(no) == 0).any())
     meant = {value: meaning_of(value) for value in no if np.isnan(values.parsed([value])[0])}
     return [
         value
         for value, means in meant.items()
         if (means == "untested" and values.word(value) in NO_RESULT) or (has_no and means == "")
     ]
+
+
+def unaccounted(positive: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Words beside the positive ones that may mean no or not tested: all but the counterpart.
+
+    >>> unaccounted(["abnormal"], ["normal", "no"]), unaccounted(["yes"], ["no"])
+    (['no'], [])
+    >>> unaccounted(["Charged Off"], ["Fully Paid", "Rejected", "Current"])
+    ['Rejected', 'Current']
+    """
+    if len({_plain(other) for other in others}) < 2:
+        return []
+    counterparts = {word for yes in positive for word in _counterparts(_plain(yes), others)}
+    counterparts = counterparts or {other for other in others if _plain(other) == "negative"}
+    return [other for other in others if other not in counterparts]
+
+
+def counterpart_of(value: str, others: Sequence[str]) -> list[str]:
+    """The words that plainly mean no where the value means yes."""
+    return _counterparts(_plain(value), others)
+
+
+def _plain(value: str) -> str:
+    """A value as lower-case words; every spelling of negative is one."""
+    spaced = re.sub(r"[\s_\u2010-\u2015-]+", " ", values.whole(value).casefold()).strip()
+    return "negative" if re.fullmatch(r"neg|n[eé]gati[vf]\w*", spaced) else spaced
+
+
+def _counterparts(yes: str, others: Sequence[str]) -> list[str]:
+    """The others that negate the yes, or the one that forms a pair with it."""
+    stem = values.word(yes)
+    negations = [other for other in others if _negates(values.word(other), stem)]
+    if negations:
+        return negations
+    for no in YES_NO.get(stem, ()):
+        if fitting := [other for other in others if values.word(_plain(other)) == no]:
+            return fitting
+    for pattern, partner in PAIRS:
+        if pattern.search(yes) and not NEGATED.search(yes):
+            found = {v: _plain(v) for v in others if partner.search(_plain(v))}
+            found = {v: plain for v, plain in found.items() if not NEGATED.search(plain)}
+            if len(set(found.values())) == 1:
+                return [*found]
+    return []
+
+
+def _negates(one: str, other: str) -> bool:
+    """True if one of two words is the other with a negation: undetected, abnormal."""
+    short, long = sorted((one, other), key=len)
+    before = NOT if long == one else rf"({NOT}|ab|ir|dis)"
+    return len(short) > 2 and bool(re.fullmatch(rf"{before}{re.escape(short)}(s|e|en)?", long))
+
+
+def suggests_untested(value: str) -> bool:
+    """True of a refusal, and of a negation: of something that was not done, or of nothing."""
+    said = decided([value])
+    plain = _plain(value)
+    return (
+        (said is not None and not said[0] and plain != "negative")
+        or bool(NEGATED.search(plain) or REFUSED.search(plain))
+        or bool(_sound_undone([value]))
+    )
 
 
 def meaning_of(value: str) -> str:
@@ -425,7 +553,7 @@ def without_result(found: Sequence[str]) -> list[str]:
     and 2.
     """
     words = _sound_undone(found)
-    codes = [value for value in _missing_codes(found) if value != "-1"]
+    codes = [value for value in codes_of_missing(found) if value != "-1"]
     rest = [values.whole(value) for value in found if value not in (*words, *codes)]
     said = values.yes_or_no(rest)
     plain = set(rest) == {"1", "2"} or (said is not None and len(set(said)) == 2)
@@ -437,7 +565,8 @@ def _sound_undone(found: Sequence[str]) -> list[str]:
     return [v for v in found if values.word(v) in words or v.casefold() in NULL]
 
 
-def _missing_codes(found: Sequence[str]) -> list[str]:
+def codes_of_missing(found: Sequence[str]) -> list[str]:
+    """Numbers that often stand for a missing one: -1, 9, 99."""
     return [value for value in found if values.MISSING_CODE.fullmatch(values.whole(value))]
 
 

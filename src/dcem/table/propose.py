@@ -50,11 +50,11 @@ from dcem.table.columns import LIKE_CODES, MENDABLE, word_among_numbers
 from dcem.table.dates import AS_UTC
 from dcem.table.load import UserTable, read_table
 from dcem.table.messages import DataWarning, InputError, LeakWarning, naming, quoted
-from dcem.table.outcome import UNDECIDED
+from dcem.table.outcome import UNDECIDED, meaning_of, suggests_untested, unaccounted
 from dcem.table.remote import located
 from dcem.table.roles import Roles, as_list, missing_in
 from dcem.table.sampling import blocks_of
-from dcem.text import capitalised
+from dcem.text import capitalised, counted
 
 MOST_GROUPS = 20
 MOST_ANSWERS = 3  # next candidates that are listed
@@ -383,6 +383,7 @@ def _propose_tested(best: Candidate) -> Suggestions:
     label = best.column.name
     for column in best.tested:
         yield Suggestion("tested", column.name, why_tested(best))
+        yield from _structural_zeros(best, column)
     if best.looked.mean() < 1 - GAPS:
         for decision in [d for d in best.decisions if d.usable and not d.may_follow][:MOST_ANSWERS]:
             if not best.tested:
@@ -397,6 +398,8 @@ def _propose_tested(best: Candidate) -> Suggestions:
         if not (first.positives or first.may_follow or rivals):
             for name in first.names:
                 yield Suggestion("tested", name, f"{capitalised(first.counts(label))}.")
+            for column in first.columns:
+                yield from _structural_zeros(best, column)
             for other in best.decisions[1 : 1 + MOST_ANSWERS]:
                 yield f"Another column could say who was tested: {other.counts(label)}."
             return
@@ -405,7 +408,7 @@ def _propose_tested(best: Candidate) -> Suggestions:
     for other in [d for d in best.decisions if d not in possible][:MOST_ANSWERS]:
         yield f"Who was tested may show in another column: {other.counts(label)}."
     if not possible:
-        if best.looked.all():
+        if best.looked.all() and not best.unclear:
             yield (
                 f"Every row has a label in {label!r} and no column says who was tested, so all "
                 "rows count as tested. If a 0 may mean that nobody tested, name the column that "
@@ -428,6 +431,16 @@ def _propose_tested(best: Candidate) -> Suggestions:
     yield Question("tested", text, tuple(answers))
 
 
+def _structural_zeros(best: Candidate, column: NamedColumn) -> Suggestions:
+    """Where a column that is not called a test says no, the outcome may be impossible."""
+    if best.looked.all() and not column.is_called_a_test():
+        yield (
+            f"{best.column.name!r} is never positive where {column.name!r} says no. Zeros there "
+            "may mean that the outcome cannot occur, and not that nobody tested. If so, leave "
+            f"these rows out of the table, and {column.name!r} is not `tested`."
+        )
+
+
 def _propose_meanings(best: Candidate, known: Mapping[str, Any]) -> Suggestions:
     """What the values of the label mean; words that do not say so are asked about."""
     label, unclear = best.column.name, best.unclear
@@ -436,27 +449,62 @@ def _propose_meanings(best: Candidate, known: Mapping[str, Any]) -> Suggestions:
         what = "the result is unknown" if unknown else "nobody tested"
         yield Suggestion("untested_value", value, f"{value!r} suggests that {what}.")
     yield from best.doubts
+    tested = known.get("tested") or best.tested
+    sure = [v for v in best.positive if v not in unclear]
     if "positive" in known:
+        sure = as_list(known["positive"])
+        results = [v for v in best.column.text.values if v not in (*best.untested, *sure)]
+        is_code = values.all_numbers(results)
+        stated = tested or known.get("positives_only") or is_code
+        unclear = () if stated else tuple(unaccounted(sure, results))
+    if sure and "" in as_list(known.get("untested_value")):  # all words are results
+        unclear = ()
+    if "positive" in known and not unclear:
         return
     if unclear:
-        text = f"{quoted(unclear)} in {label!r}: neither clearly positive nor clearly negative."
-        sure = [v for v in best.positive if v not in unclear]
+        rows = {v: int(best.column.text.among([v]).sum()) for v in unclear}
+        counts = ", ".join(f"{v!r} ({counted(rows[v], 'row')})" for v in unclear)
+        text = f"{counts} in {label!r}: neither clearly positive nor clearly negative."
         if sure:
-            undone = [*known.get("untested_value", ()), *best.untested, *unclear]
-            answers = [
-                ({"positive": sure, "untested_value": undone}, "Nobody tested, or nobody knows."),
-                ({"positive": [*sure, *unclear]}, "A positive result."),
-            ]
-        else:
-            rows = {v: int(best.column.text.among([v]).sum()) for v in unclear}
-            first = sorted(unclear, key=lambda v: (v not in best.positive, rows[v]))
-            answers = [({"positive": [v]}, f"{v!r} is positive: {rows[v]:,} rows.") for v in first]
+            given = {} if "positive" in known else {"positive": sure}
+            undone = [*dict.fromkeys([*as_list(known.get("untested_value")), *best.untested])]
+            text += " Does this mean not tested, or a negative result?"
+            yield Question(
+                "untested_value" if "positive" in known else "positive",
+                text,
+                tuple(_readings(given, sure, undone, unclear)),
+            )
+            return
+        first = sorted(unclear, key=lambda v: (v not in best.positive, rows[v]))
+        answers = [
+            ({"positive": [v]}, f"{v!r} is positive: {counted(rows[v], 'row')}.") for v in first
+        ]
         yield Question("positive", text, tuple(answers))
         return
     for value in best.positive:
         yield Suggestion("positive", value, "It sounds like a positive result.")
     if best.meaning:
         yield best.meaning
+
+
+def _readings(
+    given: Mapping[str, Any], sure: Sequence[str], undone: Sequence[str], unclear: Sequence[str]
+) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Answers to words that may mean no or not tested, the likeliest first; an empty text says that
+    all other words are results.
+    """
+    negative = [v for v in unclear if meaning_of(v) == "no" and not suggests_untested(v)]
+    odd = [v for v in unclear if v not in negative]
+    untested = {**given, "untested_value": [*undone, *unclear]}, "Nobody tested, or nobody knows."
+    if odd and negative:
+        some = {**given, "untested_value": [*undone, *odd, ""]}
+        yield some, f"Nobody tested, or nobody knows; {quoted(negative)}: a negative result."
+    if odd:
+        yield untested
+    yield {**given, "untested_value": [*undone, ""]}, "A negative result: all words are results."
+    if not odd:
+        yield untested
+    yield {"positive": [*sure, *unclear]}, "A positive result."
 
 
 def _no_label(seen: Sequence[NamedColumn], likely: Sequence[NamedColumn]) -> str:
@@ -565,7 +613,8 @@ def _left_out(
             why[column.name] = f"{what}, known only after the decision to test."
     read: UserTable | None = None
     problems: list[str] = []
-    if not {"label", "tested", "positive"} & {question.role for question in questions}:
+    needed = {"label", "tested", "positive", "untested_value"}
+    if not needed & {question.role for question in questions}:
         read, problems = _try(table, _as_arguments(found), why)
     if read is not None:
         for leak in read.leaks:
