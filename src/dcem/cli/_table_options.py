@@ -213,7 +213,8 @@ def show_columns(
             sign = say(f"may have been recorded after the decision to test: {column.flag}.")
             console.print(
                 f"[yellow]note:[/yellow] column {escape(repr(column.name))} {escape(sign)} "
-                f"If so, leave it out: --exclude {escape(shlex.quote(column.name))}"
+                "Was it known before the decision? If so, keep it. If it was recorded later, leave "
+                f"it out: --exclude {escape(shlex.quote(column.name))}"
             )
 
 
