@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 METHODS = {  # in the order of the table
     "y-obs:boost": "boosted trees, the untested as negative",
+    "tested-only:linear": "logistic regression on the tested",
     "tested-only:boost": "boosted trees on the tested",
     "ensemble": "ensemble, the default of dcem",
 }
@@ -58,8 +59,8 @@ def demo(
     n, tested = len(patients.frame), (patients.frame["infection"] != "").mean()
     console.print(
         f"{n:,} simulated patients. A doctor tests {percent(tested, 0)} of them for an infection, "
-        "and in group B fewer than in group A with the same symptoms. Whoever is not tested has no "
-        "result. The last column below is the truth, which dcem does not use for its estimates."
+        "and in group B fewer than in group A with the same symptoms. The very young and the very "
+        "old are most at risk, which logistic regression misses. Whoever is not tested has no result. The last column below is the truth, which dcem does not use for its estimates."
     )
     audit, comparison = judged(patients, seed, Console(stderr=True, highlight=False))
     show_audit(audit, patients, console)
@@ -187,5 +188,10 @@ def _answer(result: Audit | TableComparison) -> str:
     """The first sentence of a result's own page."""
     from rich.markup import escape
 
+    from dcem.compare.results import TableComparison
+
+    if isinstance(result, TableComparison):  # as without the truth, like every other table
+        blind = tuple(target for target in result.targets if target.key != "truth")
+        result = replace(result, targets=blind)
     opening = result.document().opening
     return escape(opening.verdict.answer) if opening else ""

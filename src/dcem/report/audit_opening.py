@@ -40,7 +40,7 @@ def verdict(audit: Audit) -> doc.Verdict:
         )
     if audit.extent == "everybody" and audit.tested_stated:
         return doc.Verdict(
-            "caution" if audit.suspicious else "fine",
+            "caution" if audit.suspicious else "note",
             "Everybody was tested, as stated",
             ("No label is missing, so no group is tested less than another.", *_record(audit)),
             "This is as certain as the statement: if untested people were recorded as negative, no "

@@ -490,7 +490,11 @@ class SelectiveLabels:
         return found if small_cells else summary.shown_counts(self, found).iloc[:-1]
 
     def summary(
-        self, most: int = 20, *, small_cells: bool = True, say: Callable[[str], str] = str
+        self,
+        most: int = summary.MOST_GROUPS,
+        *,
+        small_cells: bool = True,
+        say: Callable[[str], str] = str,
     ) -> str:
         """Sizes, who is tested, what was found; at most `most` groups, or without small cells.
 

@@ -38,7 +38,9 @@ def _role(kind: str, help: str, default: Any = None) -> Any:
     worked out from the table.
     """
     empty: Any = {"columns": (), "values": (), "flag": False}.get(kind)
-    return field(default=empty if default is None else default, metadata={"kind": kind, "help": help})
+    return field(
+        default=empty if default is None else default, metadata={"kind": kind, "help": help}
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
