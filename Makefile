@@ -24,7 +24,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(STAMP)  ## audit simulated patients, compare models, show the truth beside, write the pages
-	@echo "==> dcem demo: simulated patients, an audit, a comparison, two pages (under half a minute)"
+	@echo "==> dcem demo: simulated patients, an audit, a comparison, two pages (under a minute)"
 	@$(BIN)/dcem demo --out demo-output
 
 test: $(STAMP)  ## run the tests

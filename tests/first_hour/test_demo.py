@@ -30,7 +30,7 @@ def demo(tmp_path_factory) -> tuple[str, Path]:
 def test_what_was_put_in_is_found_and_the_truth_lies_in_the_intervals(demo) -> None:
     printed, _ = demo
     rows = [tuple(map(float, found)) for found in ESTIMATE.findall(printed)]
-    assert len(rows) == 7  # testing, three prevalences, three methods
+    assert len(rows) == 8  # testing, three prevalences, four methods
     assert all(low <= value <= high for value, low, high, _ in rows)
     assert all(low <= truth <= high for _, low, high, truth in rows)
     _, low, high, truth = rows[0]
@@ -41,12 +41,31 @@ def test_what_was_put_in_is_found_and_the_truth_lies_in_the_intervals(demo) -> N
 def test_the_default_the_trees_and_the_naive_row_are_compared(demo) -> None:
     printed, _ = demo
     of_methods = [line for line in printed.splitlines() if re.search(r" \.\d{3}$", line)]
-    naive, on_the_tested, default = (float(line.split()[-1]) for line in of_methods)
+    naive, linear, trees, default = (float(line.split()[-1]) for line in of_methods)
     assert "as negative" in of_methods[0]
-    assert "trees on the tested" in of_methods[1]
-    assert of_methods[2].startswith("ensemble")
-    assert naive < min(on_the_tested, default)
-    assert re.search(r"Use `ensemble`", printed)  # what `fit` uses
+    assert "logistic regression on the tested" in of_methods[1]
+    assert "trees on the tested" in of_methods[2]
+    assert of_methods[3].startswith("ensemble")
+    assert max(naive, linear) < min(trees, default)
+
+
+def test_the_gain_that_is_told_holds_over_the_best_simple_rival(tmp_path) -> None:
+    printed = dcem("demo", "--out", tmp_path / "out")
+    assert "Use ensemble" in printed.replace("`", "")
+    roles = ["--label", "infection", "--group", "group", "--seed", "1"]
+    methods = "y-obs:boost,tested-only:linear,tested-only:boost,ensemble"
+    table = tmp_path / "out" / "patients.csv"
+    own = dcem("compare", table, *roles, "--method", methods, "--members", "1")
+    first = own.split("Methods compared on")[1]
+    assert "Use ensemble" in first.split("How sure?")[0]
+    assert "rank as well" not in first.split("In numbers")[0]
+
+
+def test_what_the_quick_demo_says_is_on_its_page(demo) -> None:
+    printed, folder = demo
+    page = (folder / "comparison.html").read_text()
+    told = "rank as well" in " ".join(printed.split())
+    assert told is ("rank as well" in page.split("In numbers")[0])
 
 
 def test_nothing_is_repeated_or_called_serious_and_all_fits_a_terminal(demo) -> None:

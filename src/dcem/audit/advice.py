@@ -183,6 +183,8 @@ def _verdict(name: str, audit: Audit) -> tuple[str, str]:
         return "not here", "nobody was tested"
     if audit.extent == "everybody":
         if kind in ("imputed", "tested", "grouped", "mixed"):
+            if audit.tested_stated:
+                return "defensible", "everybody was tested, as stated"
             return "with care", "right if everybody was really tested, which the table cannot show"
         return "not here", "everybody was tested, so there is nothing to correct"
     if kind in ("comparison", "found"):

@@ -72,6 +72,15 @@ def _extent(audit: Audit) -> Iterator[Finding]:
             "There is not a single outcome in this table. Neither a model nor an estimate of "
             "anything about the outcome can be made from it.",
         )
+    elif audit.extent == "everybody" and audit.tested_stated:
+        yield audit_finding(
+            "everybody-tested",
+            "fine",
+            "testing",
+            "Everybody was tested, as stated",
+            "No label is missing, so no group is tested less than another. If untested people were "
+            "recorded as negative all the same, nothing below can show it.",
+        )
     elif audit.extent == "everybody":
         yield audit_finding(
             "everybody-tested",

@@ -30,7 +30,8 @@ TO_DO = {
     "nobody-tested": "Find out where outcomes are recorded.",
     "everybody-tested": "Name the column that says who was tested (`tested`) or the label value "
     "that means untested (`untested_value`), or state that testing was not recorded "
-    "(`positives_only`). Then audit again.",
+    "(`positives_only`). Then audit again. If everybody really was tested, state that: "
+    "tested = [] in dcem.toml or in Python.",
     "few-tests": "Collect more tests before you conclude anything.",
     "no-groups": "Name the column with the group (`group`).",
     "group-too-small": "Merge small groups, or learn more about them; do not report them as equal.",

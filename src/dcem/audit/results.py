@@ -372,6 +372,7 @@ class Audit(ShowsItself):
     deciders: Deciders | None = None  # where it is known who decided
     hidden_cause: HiddenCause | None = None  # that moves everybody's prevalence by a tenth of it
     hidden_cause_of_auc: HiddenCause | None = None  # the same of the model of the outcome
+    tested_stated: bool = False  # somebody said who was tested
 
     @property
     def grouped(self) -> bool:

@@ -196,6 +196,7 @@ def audit_labels(
     return with_conclusions(
         Audit(
             extent=problem.extent,
+            tested_stated=problem.tested_stated,
             counts=counts,
             total=total,
             testing=rates,

@@ -31,6 +31,7 @@ OUTPUTS = {  # options that name what a command writes, and how its name ends
     "report": (".html", ".htm"), "markdown": (".md",), "json": (".json",), "out": ()
 }  # fmt: skip
 TYPED_ONLY = ("address",)  # other machines: named by a person, not by a file beside a table
+EMPTY = "[]"  # an empty list as an option: nobody is named, and that is an answer
 SHOWN = 4  # entries of a list, where what was taken is told
 SAID_OF_TABLE = (*Roles.settable(), "config", "query", "words")  # what the next command needs too
 PANEL = "Settings"
@@ -228,6 +229,8 @@ _AS_ROLE = " It is a role: move it under [roles]."
 
 def _fitting(param: Any, value: Any) -> Any:
     """The value as the option takes it: a list where it may be repeated, text elsewhere."""
+    if param.name == "tested" and value == []:
+        return [EMPTY]
     if getattr(param, "multiple", False):
         return [str(entry) for entry in (value if isinstance(value, list) else [value])]
     if isinstance(value, list):
@@ -263,6 +266,8 @@ def remember(command: Any, ctx: Any) -> None:
         raise InputError(f"{path} is a link. Name the file to write: --config FILE.")
     before = read_settings(path) if path.exists() else Settings()
     now = {name: value for name, value in ctx.params.items() if value not in (None, False, [], ())}
+    if now.get("tested") == [EMPTY]:
+        now["tested"] = []
     roles = {name: now[name] for name in Roles.settable() if name in now}
     choices = {name: dict(options) for name, options in before.choices.items()}
     for name in now:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcem.cli._settings import in_place_of, is_typed, parameter, parameters_of
+from dcem.cli._settings import EMPTY, in_place_of, is_typed, parameter, parameters_of
 from dcem.table.roles import Roles
 from dcem.text import counted, listed, percent
 
@@ -128,6 +128,8 @@ def takes_roles(
         def run(**given: Any) -> None:
             roles = {role.name: given.pop(role.name) for role in shown}
             roles = {name: value for name, value in roles.items() if value not in (None, False, [])}
+            if roles.get("tested") == [EMPTY]:
+                roles["tested"] = []
             command(**given, roles=roles if partly else Roles(**roles))
 
         return in_place_of(command, run, parameters)
@@ -213,8 +215,8 @@ def show_columns(
             sign = say(f"may have been recorded after the decision to test: {column.flag}.")
             console.print(
                 f"[yellow]note:[/yellow] column {escape(repr(column.name))} {escape(sign)} "
-                "If it was known before, keep it: it may be a ground of the decision. If not: "
-                f"--exclude {escape(shlex.quote(column.name))}"
+                "Was it known before the decision? If so, keep it. If it was recorded later, leave "
+                f"it out: --exclude {escape(shlex.quote(column.name))}"
             )
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 METHODS = {  # in the order of the table
     "y-obs:boost": "boosted trees, the untested as negative",
+    "tested-only:linear": "logistic regression on the tested",
     "tested-only:boost": "boosted trees on the tested",
     "ensemble": "ensemble, the default of dcem",
 }
@@ -58,15 +59,17 @@ def demo(
     n, tested = len(patients.frame), (patients.frame["infection"] != "").mean()
     console.print(
         f"{n:,} simulated patients. A doctor tests {percent(tested, 0)} of them for an infection, "
-        "and in group B fewer than in group A with the same symptoms. Whoever is not tested has no "
+        "and in group B fewer than in group A with the same symptoms. The very young and the very "
+        "old are most at risk, which logistic regression misses. Whoever is not tested has no "
         "result. The last column below is the truth, which dcem does not use for its estimates."
     )
     audit, comparison = judged(patients, seed, Console(stderr=True, highlight=False))
     show_audit(audit, patients, console)
     show_comparison(comparison, console)
+    of_models = comparison.document("Models for simulated patients", LEAD)
     documents = {
         "audit": replace(audit.document("Audit of simulated patients"), lead=LEAD),
-        "comparison": comparison.document("Models for simulated patients", LEAD),
+        "comparison": replace(of_models, opening=without_truth(comparison).document().opening),
     }
     write_frame(patients.frame, table)
     for name, document in documents.items():
@@ -124,6 +127,12 @@ def judged(patients: Patients, seed: int, console: Any) -> tuple[Audit, TableCom
     return audit, comparison
 
 
+def without_truth(comparison: TableComparison) -> TableComparison:
+    """The comparison as of any other table: the truth is shown, but it decides nothing."""
+    blind = tuple(target for target in comparison.targets if target.key != "truth")
+    return replace(comparison, targets=blind)
+
+
 def show_audit(audit: Audit, patients: Patients, console: Any) -> None:
     """Print what the audit found beside what was put in."""
     from dcem.text import estimated, percent, points
@@ -169,7 +178,7 @@ def show_comparison(comparison: TableComparison, console: Any) -> None:
     console.print(grid)
     console.print(
         "AUC: of two patients, one infected and one not, how often the infected one gets the "
-        f"higher score (by chance: .5). {_answer(comparison)}."
+        f"higher score (by chance: .5). {_answer(without_truth(comparison))}."
     )
 
 

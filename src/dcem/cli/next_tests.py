@@ -54,6 +54,7 @@ def next_tests(
     from dcem.scoring import TableModel, next_tests
     from dcem.scoring.next_tests import LESS
     from dcem.table.disclosure import WITHHELD
+    from dcem.table.summary import MOST_GROUPS, more_groups
     from dcem.table.write import require_output, write_frame
 
     console = Console(highlight=False)
@@ -94,12 +95,15 @@ def next_tests(
     grid = Table(box=None, pad_edge=False, header_style="dim")
     for heading in headings:
         grid.add_column(say(heading), justify="left" if heading == "group" else "right")
-    for name, row in groups.iterrows():
+    seen = groups.index[groups["untested"].isna().argsort(kind="stable")]  # withheld ones last
+    for name, row in groups.loc[seen[:MOST_GROUPS]].iterrows():
         number, expected = row["untested"], row["expected_tests"]
         cells = [f"{number:,.0f}", f"{expected:,.1f}", percent(expected / number)]
         cells += [percent(row[rate]) for rate in ("tested", "tested_after")] * recorded
         grid.add_row(escape(str(name)), *([WITHHELD] * len(cells) if isnan(number) else cells))
     console.print(grid)
+    for line in more_groups(len(groups)):
+        console.print(line)
     short = groups["shortfall"][groups["shortfall"].between(LESS, 1, inclusive="left")]
     if len(short):
         those = listed([f"{name} ({percent(lacks, 0)} fewer)" for name, lacks in short.items()])

@@ -160,6 +160,8 @@ def show_decisions(decisions: Any, score: str, console: Any) -> None:
     from rich.table import Table
 
     from dcem.scoring.decisions import DECIDED
+    from dcem.table.disclosure import WITHHELD
+    from dcem.table.summary import MOST_GROUPS, more_groups
 
     totals = decisions.totals()
     by = " by the score alone" if totals else ""
@@ -188,11 +190,14 @@ def show_decisions(decisions: Any, score: str, console: Any) -> None:
     parts = DECIDED if totals else ("flagged",)
     for heading in ("group", "rows", *parts):
         grid.add_column(heading, justify="left" if heading == "group" else "right")
-    for name, found in decisions.shown().items():
+    by_group = sorted(decisions.shown().items(), key=lambda item: item[1]["rows"] == WITHHELD)
+    for name, found in by_group[:MOST_GROUPS]:
         rows = found["rows"]
         number = f"{rows:,}" if isinstance(rows, int) else str(rows)
         grid.add_row(escape(name), number, *(_rows_and_share(found, part) for part in parts))
     console.print(grid)
+    for line in more_groups(len(by_group)):
+        console.print(line)
 
 
 def _rows_and_share(found: Any, part: str) -> str:

@@ -36,7 +36,11 @@ def about_time(problem: SelectiveLabels, block: np.ndarray) -> Finding:
 
 
 def warn(
-    comparison: TableComparison, suspicious: Mapping[str, str], enough: Collection[str] = ()
+    comparison: TableComparison,
+    suspicious: Mapping[str, str],
+    enough: Collection[str] = (),
+    *,
+    stated: bool = False,
 ) -> Iterator[Finding]:
     """What a reader must know before believing a number.
 
@@ -48,7 +52,7 @@ def warn(
         text = "If so, these numbers overstate what a model could do at the time of the decision."
         yield found("leak", sentence, text, column=name)
     known = any(target.key == "truth" and target.available for target in comparison.targets)
-    if not known and all(group.tested == group.people for group in comparison.groups):
+    if not (known or stated) and all(group.tested == group.people for group in comparison.groups):
         sentence = "Everybody counts as tested."
         text = (
             "No label is missing. If untested people were recorded as negative, all numbers here "

@@ -165,7 +165,8 @@ def conclusions(comparison: TableComparison) -> Iterator[Finding]:
         yield found("choice", sentence, method=taken, reason=reason)
     own = judged[taken]
     if own.auc_gain is not None and comparison.reference in SIMPLE_RIVALS:
-        yield about_gain(taken, own, comparison.reference, floor)
+        ahead = (standing.best, *standing.level_with)
+        yield about_gain(taken, own, comparison.reference, floor, comparison.reference in ahead)
     yield from about_groups(taken, own, comparison.reference_group, floor)
     yield from about_calibration(judged, taken)
     yield from about_group_risks(taken, own)
@@ -279,8 +280,13 @@ def _chance_included(methods: Sequence[str], single: Sequence[str]) -> str:
     )
 
 
-def about_gain(name: str, judged: Judgement, reference: str, floor: float) -> Finding:
-    """Whether a method ranks people better than the reference, as far as the interval allows."""
+def about_gain(
+    name: str, judged: Judgement, reference: str, floor: float, level: bool = False
+) -> Finding:
+    """Whether a method ranks people better than the reference, as far as the interval allows.
+
+    A reference that is `level` with the best of all methods is not clearly worse.
+    """
     gain = judged.auc_gain
     assert gain is not None
     if not gain.estimable:
@@ -288,7 +294,7 @@ def about_gain(name: str, judged: Judgement, reference: str, floor: float) -> Fi
         sentence = f"`{name}` cannot be compared with {rival_named(reference)}{why}."
         return found("gain-unknown", sentence, method=name)
     better, rival = "better" if gain.value > 0 else "worse", rival_named(reference)
-    if not gain.excludes(0):
+    if not gain.excludes(0) or (level and gain.value > 0):
         key, says = "gain-unclear", f"about as well as {rival}, as far as this table can tell"
     elif abs(gain.value) < floor:
         key, says = "gain-small", f"{better} than {rival} by too little to matter"

@@ -342,7 +342,7 @@ def compare_methods(
         ),
         warnings=(
             *([] if dominant is None else [dominant]),
-            *caveats.warn(comparison, suspicious or {}, enough),
+            *caveats.warn(comparison, suspicious or {}, enough, stated=problem.tested_stated),
             *([caveats.about_time(problem, split.block)] if split.block is not None else ()),
             *warned_by_deciders,
         ),

@@ -38,6 +38,14 @@ def verdict(audit: Audit) -> doc.Verdict:
             ("There is not a single outcome in this table: nothing can be learnt from it.",),
             "There is nothing to estimate.",
         )
+    if audit.extent == "everybody" and audit.tested_stated:
+        return doc.Verdict(
+            "caution" if audit.suspicious else "note",
+            "Everybody was tested, as stated",
+            ("No label is missing, so no group is tested less than another.", *_record(audit)),
+            "This is as certain as the statement: if untested people were recorded as negative, no "
+            "table can show it.",
+        )
     if audit.extent == "everybody":
         return doc.Verdict(
             "caution",
@@ -70,6 +78,18 @@ def verdict(audit: Audit) -> doc.Verdict:
             (f"No group can be compared with others at equal features.{because}", *_record(audit)),
             "Not sure at all. This does not mean that the groups are treated alike.",
         )
+    comparable = len(audit.counts) - bool(audit.reference)
+    if len(known) < comparable / 2:  # a few speak neither for the rest nor against it
+        return doc.Verdict(
+            "caution",
+            "It cannot be determined whether groups are tested unequally",
+            (
+                f"Only {len(known)} of {comparable} groups can be compared with others at "
+                f"equal features{_too_small(audit)}.",
+                *_record(audit),
+            ),
+            "Not sure at all. This does not mean that the other groups are treated alike.",
+        )
     widest, alike = decimal(max(100 * audit.widest, 0.1), 1), audit.widest <= COMPATIBLE
     seen = (
         "People with the same features are tested about equally often in every group that can be "
@@ -81,7 +101,26 @@ def verdict(audit: Audit) -> doc.Verdict:
         "caution" if audit.suspicious else "fine" if alike else "note",
         "No clear sign that groups are tested unequally",
         (seen, *_record(audit)),
-        f"Differences of up to {widest} percentage points could have gone unnoticed.",
+        _not_before_asked(audit)
+        or f"Differences of up to {widest} percentage points could have gone unnoticed.",
+    )
+
+
+def _too_small(audit: Audit) -> str:
+    """Why most groups are not compared, as the end of a sentence, if they are too small."""
+    lost = [rate.difference.reason for rate in audit.testing if not rate.difference.estimable]
+    small = [one for one in lost if one != WITHHELD.reason and not one.startswith(DETERMINED)]
+    return "; most are too small" if 2 * len(small) > len(audit.counts) else ""
+
+
+def _not_before_asked(audit: Audit) -> str:
+    """That nothing is sure while a column may have been recorded too late; nothing without one."""
+    if not audit.suspicious:
+        return ""
+    one = len(audit.suspicious) == 1
+    return (
+        f"Not sure at all while {listed(list(audit.suspicious))} {'is' if one else 'are'} "
+        f"included: ask whether {'it was' if one else 'they were'} known before the decision."
     )
 
 

@@ -331,8 +331,9 @@ def _finds(comparison: TableComparison, judged: Judgement, target: Target) -> li
     if not found.estimable:
         return [f"What acting on {comparison.decision} finds cannot be estimated: {found.reason}."]
     some, about = of_100(found.value, found.low, found.high)
+    among = "tested " * (target.key == "tested")
     return [
-        f"Acting on {comparison.decision} finds about {some} of 100 people with the outcome"
+        f"Acting on {comparison.decision} finds about {some} of 100 {among}people with the outcome"
         f"{_within(target)} ({about}) and misses {100 - int(some)}."
     ]
 

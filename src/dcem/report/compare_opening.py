@@ -140,7 +140,9 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
         if plain and not all_by_chance:  # which the first line says
             said = (*verdict.sentences[:1], f"{worst.headline}.", *verdict.sentences[1:])
             verdict = replace(verdict, worst=None, sentences=said)
-    care = f", with care: {', and '.join(cares) or 'see above'}"
+    pressing.sort(key=lambda finding: PRESSING.index(finding.severity))
+    why = cares or [_in_passing(finding) for finding in pressing[:1]]
+    care = f", with care: {', and '.join(why)}" * bool(why)
     answer = f"Use `{best.name}`{care * (verdict.severity in PRESSING)}"
     if all_by_chance:
         answer = "No method is shown to rank people better than chance"
@@ -154,9 +156,20 @@ def verdict_on(comparison: TableComparison, best: MethodResult, target: Target) 
     return replace(verdict, answer=answer)
 
 
-def clear_gain(gain: Estimate, floor: float) -> bool:
-    """A gain is clear if its interval lies above zero and it is large enough to matter."""
-    return bool(gain.low > 0 and gain.value >= floor)
+def clear_gain(comparison: TableComparison, method: MethodResult, target: Target) -> bool:
+    """Whether a method is clearly better than the simple rival that it is compared with.
+
+    It is if its gain is clear, and if the rival is clearly behind the best method as well, by
+    intervals that hold for all pairs at once: the first screen calls no lead both chance and more.
+    """
+    gain, standing = method.judgements[target.key].auc_gain, comparison.standings.get(target.key)
+    if (
+        gain is None
+        or standing is None
+        or comparison.reference in (standing.best, *standing.level_with)
+    ):
+        return False
+    return bool(gain.low > 0 and gain.value >= comparison.floor)
 
 
 def _plain_rivals(
@@ -166,7 +179,7 @@ def _plain_rivals(
     gain, reference = best.judgements[target.key].auc_gain, comparison.reference
     if reference not in SIMPLE_RIVALS or gain is None or not gain.estimable:
         return ()
-    if clear_gain(gain, comparison.floor):
+    if clear_gain(comparison, best, target):
         return ()
     standing = comparison.standings[target.key]
     ahead = [name for name in (standing.best, *standing.level_with) if name in SIMPLE_RIVALS]
@@ -184,7 +197,8 @@ def rank_as_well(
     gain = judged.auc_gain
     assert gain is not None
     as_well = "better" if gain.high < 0 else "as well"
-    wide = ", as far as this table can tell" * (gain.high >= WIDE and as_well == "as well")
+    unsure = gain.high >= WIDE or gain.low > 0
+    wide = ", as far as this table can tell" * (unsure and as_well == "as well")
     who = listed([SIMPLE_RIVALS[name] for name in plain])
     said = f"Plain {who} on the tested rank{'s' * singular} {as_well}{wide}"
     own = judged.calibration_error
@@ -200,6 +214,12 @@ def rank_as_well(
     return f"{said}; neither is clearly better calibrated" + (
         f" ({briefly(own)} against {theirs})" if known else ""
     )
+
+
+def _in_passing(finding: Finding) -> str:
+    """What a finding says, without its grounds, to follow a colon."""
+    said = finding.headline.split(": ")[0].removesuffix(".")
+    return said if said[:2].isupper() else said[:1].lower() + said[1:]
 
 
 def beside_plain(
@@ -223,7 +243,9 @@ def briefly(error: Estimate) -> str:
 def _difference(best: MethodResult, target: Target, reference: str) -> str:
     """The gain of a method over the simple rival, as a sentence."""
     gain = best.judgements[target.key].auc_gain
-    return f"AUC of `{best.name}` minus that of {rival_named(reference)}: {gain:gain}."
+    assert gain is not None
+    chance = ", which may be chance when all methods are compared at once" * (gain.low > 0)
+    return f"AUC of `{best.name}` minus that of {rival_named(reference)}: {gain:gain}{chance}."
 
 
 def _all_by_chance(comparison: TableComparison, target: Target) -> bool:
@@ -256,7 +278,7 @@ def about_method(comparison: TableComparison, method: str) -> list[Finding]:
 def _certainty(comparison: TableComparison, best: MethodResult, target: Target) -> str:
     gain = best.judgements[target.key].auc_gain
     said = ""
-    beaten = gain is not None and clear_gain(gain, comparison.floor)
+    beaten = clear_gain(comparison, best, target)
     if gain is not None and beaten and comparison.reference in SIMPLE_RIVALS:
         rival = rival_named(comparison.reference)
         said = f"The gain over {rival}, {gain:gain}, is more than chance shows. "

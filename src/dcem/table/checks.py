@@ -293,22 +293,25 @@ def resolve_tested(
     labels: pd.Index | None = None,
     waiting: bool = False,
     positive_untested: str | None = None,
+    stated: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Labels [n] with NaN where nobody looked, and who was tested [n].
 
     Without `tested`, a missing label means that nobody looked. With it, an untested row may hold
     NaN or an imputed 0, both of which become NaN; a 1 there contradicts itself, unless
     `positive_untested` decides how such rows count ("tested" or "untested"). A tested row needs
-    its result; if it may be `waiting` for it, it counts as untested until then.
+    its result; if it may be `waiting` for it, it counts as untested until then. Nothing is noted
+    if it was `stated` that everybody with a label was tested.
     """
     y = check_binary(y, label_name, labels=labels, missing="missing where nobody tested")
     if tested is None:
         looked = ~np.isnan(y)
-        if looked.all():
+        if looked.all() and not stated:
             notice(
                 f"No label in {label_name!r} is missing and no {tested_name!r} was given, so every "
                 f"row counts as tested. If untested rows were filled in with 0, pass "
-                f"{tested_name!r}; if nobody recorded who was tested, use `positives_only`."
+                f"{tested_name!r}; if nobody recorded who was tested, use `positives_only`; if "
+                "everybody really was tested, state that: tested = []."
             )
         return y, looked
     looked = check_binary(tested, tested_name, labels=labels).astype(bool)

@@ -113,6 +113,8 @@ class SelectiveLabels:
     awaited
         Rows that were tested but have no result yet [n], or None; not among `tested`. Only for
         monitoring a model.
+    tested_stated
+        Whether somebody said who was tested; otherwise every row with a label counts.
     """
 
     X: np.ndarray
@@ -134,6 +136,7 @@ class SelectiveLabels:
     testing_only: tuple[str, ...] = ()
     time: np.ndarray | None = None
     awaited: np.ndarray | None = None
+    tested_stated: bool = False
 
     def __post_init__(self) -> None:
         for name in ("feature_names", "group_names", "decider_names"):
@@ -197,7 +200,8 @@ class SelectiveLabels:
         y
             Labels [n]: 0, 1, or missing where nobody tested.
         tested
-            Who was tested [n], 0/1 or boolean. If absent, a missing label means untested.
+            Who was tested [n], 0/1 or boolean. If absent, a missing label means untested. An empty
+            list states that everybody with a label was tested.
         group
             One value per row, or several columns, which are crossed ("F & Black").
         id
@@ -241,6 +245,9 @@ class SelectiveLabels:
         names
             The names that error messages use for the roles "label", "tested", "group" and so on.
         """
+        stated = tested is not None
+        if stated and np.size(tested) == 0:
+            tested = None
         parts = dict(zip(_PARTS, (id, time, weight, testing_probability), strict=True))
         rates = {"sensitivity": test_sensitivity, "specificity": test_specificity}
         values = {"label": y, "tested": tested, "group": group, "decider": decider, **parts}
@@ -265,6 +272,7 @@ class SelectiveLabels:
                 labels=labels,
                 waiting=not to_learn,
                 positive_untested=positive_untested,
+                stated=stated,
             )
         awaited = None
         if not (to_learn or tested is None or positives_only):
@@ -312,6 +320,7 @@ class SelectiveLabels:
             decider_names=deciders[1] if deciders else (),
             positives_only=positives_only,
             testing_only=tuple(testing_only),
+            tested_stated=stated,
             **checked,
         )
 
@@ -481,7 +490,11 @@ class SelectiveLabels:
         return found if small_cells else summary.shown_counts(self, found).iloc[:-1]
 
     def summary(
-        self, most: int = 20, *, small_cells: bool = True, say: Callable[[str], str] = str
+        self,
+        most: int = summary.MOST_GROUPS,
+        *,
+        small_cells: bool = True,
+        say: Callable[[str], str] = str,
     ) -> str:
         """Sizes, who is tested, what was found; at most `most` groups, or without small cells.
 

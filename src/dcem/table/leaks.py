@@ -53,6 +53,8 @@ MOSTLY, HALF, RARELY = 0.9, 0.5, 0.2  # shares of what follows a positive result
 PART = 0.1  # of all tested rows, or positives, that such values must cover
 UNLIKELY = log(1e-6)  # how rarely chance may do the same
 UNLIKELY_COPY = log(1e-4)  # the same, of a column that errs nowhere
+NEIGHBOURS = 6  # values next to a gap, on each side
+WIDE_GAP = 3  # a gap is wide if it is so many times the widest step between these
 NO_VALUE, ANY_VALUE = "no value", "any value"
 AFTER = 0.02  # share of a column's dates that may lie after the decision, by mistakes of typing
 AFTER_ROWS = 10
@@ -64,6 +66,7 @@ class Cells(NamedTuple):
     codes: np.ndarray  # [n]
     names: list[str]
     single: int  # the first so many cells are single values, not bands
+    measured: np.ndarray | None = None  # the numbers themselves [n]; None for a category
 
     def first(self, chosen: np.ndarray) -> tuple[str, ...]:
         """The names of the first three of the cells that are chosen."""
@@ -90,7 +93,8 @@ class Leak:
         Whether nobody recorded who was tested; then `sentence` does not mention testing.
     is_rule
         Whether the size of a measurement shows who was tested. A testing rule may use it; without
-        this column the tested would seem to represent people whom the rule leaves out.
+        this column the tested would seem to represent people whom the rule leaves out. A rule cuts
+        through a measurement: where a gap parts the tested from the untested, it is no rule.
     """
 
     column: str
@@ -105,20 +109,19 @@ class Leak:
         """What was seen, to follow the name of the column."""
         which = ", ".join(map(repr, self.values))
         reveals = "reveals" if self.strength >= 0.98 else "nearly reveals"
-        rule = "; keep it if a testing rule uses it" * self.is_rule
         if self.kind == "tested":
             if self.strength > EXACT:
                 itself = "" if self.is_rule else " (it may be the decision itself)"
-                return f"it shows exactly who was tested{itself}{rule}"
+                return f"it shows exactly who was tested{itself}"
             auc = number(self.strength, 2)
-            return f"it alone predicts who was tested with an AUC of {auc}{rule}"
+            return f"it alone predicts who was tested with an AUC of {auc}"
         auc = f"AUC {number(self.strength, 2)}"
         among, tested = ("it", "") if self.found_only else ("among the tested it", "tested ")
         occurs = f"{which} hardly ever occur{'s' if len(self.values) == 1 else ''}"
         if self.values == (ANY_VALUE,):
             occurs = "it is hardly ever filled in"
         return {
-            "only-tested": f"{occurs} without the test{rule}",
+            "only-tested": f"{occurs} without the test",
             "label": f"{among} {reveals} the label ({auc})",
             "implies-label": f"everybody {tested}with {which} is positive, and these are "
             f"{percent(self.strength)} of the positives",
@@ -173,6 +176,7 @@ def _about_testing(column: str, cells: Cells, tested: np.ndarray) -> Iterator[Le
     # Measured on both sides: what a test leaves behind has one value, or none, without it.
     bands = slice(cells.single, -1)
     is_rule = all(one[bands].sum() > one.sum() / 2 for one in (looked, rows - looked))
+    is_rule = is_rule and not _parted(cells.measured, tested)
     exactly = area > EXACT and _beyond_chance(rows, int(tested.sum()))
     if exactly or (area >= AUC_LIMIT and len(tested) >= ROWS_PER_CELL * (rows > 0).sum()):
         yield Leak(column, "tested", area, is_rule=is_rule)
@@ -193,6 +197,17 @@ def _about_testing(column: str, cells: Cells, tested: np.ndarray) -> Iterator[Le
     covered = given_tested / looked.sum()
     if mostly and given * log(max(rate, 1e-12)) < UNLIKELY and covered >= PART:
         yield Leak(column, "only-tested", float(covered), (ANY_VALUE,))
+
+
+def _parted(measured: np.ndarray | None, tested: np.ndarray) -> bool:
+    """Whether a gap lies between the tested and the untested, wider than any between neighbours."""
+    if measured is None:
+        return False
+    given = ~np.isnan(measured)
+    sides = sorted((np.unique(measured[given & part]) for part in (tested, ~tested)), key=np.max)
+    below, above = (side[-NEIGHBOURS:] for side in (sides[0], sides[1][::-1]))
+    gap = above[-1] - below[-1]
+    return bool(gap > WIDE_GAP * max(*np.abs(np.diff(below)), *np.abs(np.diff(above)), 0.0, 0.0))
 
 
 def _about_outcome(column: str, kind: str, cells: Cells, positive: np.ndarray) -> Iterator[Leak]:
@@ -291,7 +306,7 @@ def number_cells(
         names += bands or ["others"]
     out = np.full(len(values), len(names))
     out[~absent] = place[codes]
-    return Cells(out, [*names, NO_VALUE], single)
+    return Cells(out, [*names, NO_VALUE], single, values)
 
 
 def level_cells(codes: np.ndarray, names: tuple[str, ...]) -> Cells:

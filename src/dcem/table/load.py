@@ -260,7 +260,7 @@ def _read(
     problem = SelectiveLabels.from_arrays(
         X,
         label,
-        tested=tested,
+        tested=[] if roles.everybody_tested else tested,
         group=coded or None,
         id=person,
         time=time,

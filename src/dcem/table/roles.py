@@ -26,15 +26,21 @@ POSITIVE_UNTESTED = ("tested", "untested")  # what a row may count as
 WILDCARDS = "Patterns such as `lab_*` work."
 
 
-def _role(kind: str, help: str) -> Any:
+class Unstated(tuple[str, ...]):
+    """An empty list that nobody gave: an empty list that somebody gave is an answer."""
+
+
+def _role(kind: str, help: str, default: Any = None) -> Any:
     """A field of `Roles`.
 
     `kind` is "column" (one), "columns" or "values" (lists), "value", "rate" (a value, or a column
     that holds one per row) or "flag". Only what can be set has a `help`; a field without one is
     worked out from the table.
     """
-    default: Any = {"columns": (), "values": (), "flag": False}.get(kind)
-    return field(default=default, metadata={"kind": kind, "help": help})
+    empty: Any = {"columns": (), "values": (), "flag": False}.get(kind)
+    return field(
+        default=empty if default is None else default, metadata={"kind": kind, "help": help}
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +55,7 @@ class Roles:
         "columns",
         "Column that says who was tested; with several, any one counts. Default: every row that "
         f"has a label. {LIST}",
+        Unstated(),
     )
     positives_only: bool = _role(
         "flag", "The label says only who was found positive: nobody recorded who was tested."
@@ -130,7 +137,9 @@ class Roles:
     def __post_init__(self) -> None:
         for role in fields(self):
             value = getattr(self, role.name)
-            if role.metadata["kind"] in ("columns", "values"):
+            if value is None and isinstance(role.default, Unstated):
+                object.__setattr__(self, role.name, role.default)
+            elif role.metadata["kind"] in ("columns", "values") and not isinstance(value, Unstated):
                 object.__setattr__(self, role.name, tuple(map(str, as_list(value))))
             elif role.type in ("str", "str | None") and value is not None:  # a number, a date
                 object.__setattr__(self, role.name, str(value))
@@ -176,7 +185,15 @@ class Roles:
                     "with another role is not a feature anyway: remove it from one of the two."
                 )
         check_features_have_no_role(lists["features"], taken)
+        if not self.tested:
+            del lists["tested"]
         return replace(self, **lists)
+
+    @property
+    def everybody_tested(self) -> bool:
+        """Whether an empty list says that every row with a label was tested."""
+        stated = not isinstance(self.tested, Unstated)
+        return stated and not self.tested and not self.positives_only
 
     @property
     def no_record(self) -> bool:
@@ -215,7 +232,8 @@ class Roles:
             name: list(value) if isinstance(value, tuple) else value
             for name, value in vars(self).items()
         }
-        return {name: value for name, value in plain.items() if value}
+        stated = ("tested",) * self.everybody_tested
+        return {name: value for name, value in plain.items() if value or name in stated}
 
     def in_words(self) -> dict[str, str]:
         """The same for a reader: role -> what was given."""
@@ -223,6 +241,7 @@ class Roles:
         for name, value in self.to_plain().items():
             if name in self.settable():
                 text = ", ".join(value) if isinstance(value, list) else str(value)
+                text = text or "everybody with a label"
                 words[name.replace("_", " ")] = "yes" if value is True else text
         return words
 

@@ -161,8 +161,8 @@ def _role_lines(name: str, value: Any, reasons: Reasons) -> list[str]:
         why = reasons.get((name, str(value)), "")
         return [*_comment(why), f"{name} = {_value(value)}"]
     whys = [reasons.get((name, str(entry)), "") for entry in value]
-    if len(value) == 1 or not any(whys):
-        return [*_comment(whys[0]), f"{name} = {_value(list(value))}"]
+    if len(value) < 2 or not any(whys):
+        return [*_comment(" ".join(whys[:1])), f"{name} = {_value(list(value))}"]
     entries = [
         f"    {_value(entry)}," + (f"  # {_one_line(why)}" if why else "")
         for entry, why in zip(value, whys, strict=True)

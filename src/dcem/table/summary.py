@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from dcem.table.labels import SelectiveLabels
 
 
+MOST_GROUPS = 20  # that a terminal shows
+
+
+def more_groups(number: int, most: int = MOST_GROUPS) -> list[str]:
+    """A line on the groups that are not shown, where there are any."""
+    return [f"... and {number - most:,} more groups"] if number > most else []
+
+
 def counts(problem: SelectiveLabels) -> pd.DataFrame:
     """Rows, tested rows and positives among them, per group level."""
     whose = {"rows": slice(None), "tested": problem.tested, "positive": problem.y_obs == 1}
@@ -55,8 +63,7 @@ def of(
         of_tested = "" if problem.positives_only else _part(positive, tested)
         rows.append((name, _shown_count(n), _part(tested, n), of_tested))
     lines += [f"{a:<{width}}  {b:>10}  {c:>{wide}}  {d:>{wide}}".rstrip() for a, b, c, d in rows]
-    if problem.n_groups > most:
-        lines.insert(-1, f"... and {problem.n_groups - most} more groups")
+    lines[-1:] = [*more_groups(problem.n_groups, most), *lines[-1:]]
     if problem.positives_only:
         lines.append(say("There is no record of testing: nothing is known about those not found."))
     return "\n".join(lines)

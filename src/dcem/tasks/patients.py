@@ -34,15 +34,20 @@ class Patients:
 
 
 def simulate_patients(n: int, random_state: int) -> Patients:
-    """Draw `n` patients. Fever and cough lead to a test; age and low oxygen matter as much."""
+    """Draw `n` patients. Fever and cough lead to a test; age and low oxygen matter as much.
+
+    Infections are most common among the very young and the very old, and fever shows them in
+    people under 70 alone: no straight line tells who is infected.
+    """
     rng = np.random.default_rng(random_state)
     in_b = rng.random(n) < SHARE_B
-    age = rng.integers(18, 95, n)
+    age = rng.integers(1, 95, n)
     fever = rng.normal(FEVER + FEVER_B * in_b, SPREAD).round(1) - FEVER
     cough = rng.random(n) < 0.4
     oxygen = np.minimum(rng.normal(95.5 - 0.03 * (age - 55), 2), 100).round()
     pulse = rng.normal(88 + 5 * fever, 14).round().astype(int)
-    risk = -2.5 + 0.05 * (age - 50) + 0.5 * fever * (age < 70) - 0.25 * (oxygen - 95) + 0.4 * cough
+    risk = -2.9 + 1.2 * ((age - 45) / 27) ** 2 + 0.5 * fever * (age < 70)
+    risk += 0.4 * cough - 0.25 * (oxygen - 95)
     asked = -0.3 + 1.4 * fever + 0.9 * cough - 0.02 * (age - 50)
     infected = rng.random(n) < expit(risk)
     tested = rng.random(n) < expit(asked + LESS_TESTED * in_b)
