@@ -169,7 +169,9 @@ def determined_groups(
     for name in asked:
         mine = problem.group == problem.group_names.index(name)
         some, both = _both(problem, people, name)
-        raw = [c for c, one in by_level.items() if is_determined(some, mine, [_share_of(one, both)])]
+        raw = [
+            c for c, one in by_level.items() if is_determined(some, mine, [_share_of(one, both)])
+        ]
         if raw:
             found[name] = because(raw[:MOST_NAMED])
         elif is_determined(some, mine, [_share_of(one, both) for one in members]):
