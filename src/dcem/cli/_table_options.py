@@ -244,7 +244,8 @@ def mention_who_was_tested(
         first = listed(list(dict.fromkeys(map(repr, names))), MOST)
         line = say(
             f"Everybody counts as tested, but {roles.label!r} is never, or hardly ever, positive "
-            f"for some values or gaps of {first}, which may say who was tested: `dcem init` asks about it."
+            f"for some values or gaps of {first}, which may say who was tested: `dcem init` "
+            "asks about it."
         )
         console.print(f"[yellow]note:[/yellow] {escape(line)}", soft_wrap=True)
 

@@ -278,7 +278,7 @@ class SelectiveLabels:
         codes = np.zeros(len(table), np.int64)
         if group is not None:
             codes, levels = check_groups(group, called["group"], labels=labels, levels=group_names)
-        checked = {
+        checked: dict[str, Any] = {
             part: None if value is None else _PARTS[part](value, called[part], labels=labels)
             for part, value in parts.items()
         }
