@@ -158,7 +158,7 @@ def _testing(audit: Audit) -> Iterator[Finding]:
     for attribute, rates in audit.by_attribute.items():
         known = [rate for rate in rates if rate.difference.estimable]
         yield from _disparities(audit, known, attribute)
-    if usable and not clear:
+    if usable and not clear and not audit.clear_by_attribute:
         widest = audit.widest
         yield audit_finding(
             "tested-alike",

@@ -460,6 +460,17 @@ class Audit(ShowsItself):
         return self.test_errors.stated if self.test_errors is not None else ""
 
     @property
+    def clear_by_attribute(self) -> dict[str, list[TestingRate]]:
+        """Clear disparities of each attribute that has some; of two levels, the one tested less."""
+        found = {}
+        for attribute, rates in self.by_attribute.items():
+            two = sum(rate.difference.estimable for rate in rates) == 2
+            clear = [r for r in self.clear(rates) if not two or r.difference.value < 0]
+            if clear:
+                found[attribute] = sorted(clear, key=lambda rate: -abs(rate.difference.value))
+        return found
+
+    @property
     def mirrored(self) -> bool:
         """Whether there are two groups, of which one mirrors the other: told once."""
         return not self.reference and sum(r.difference.estimable for r in self.testing) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -168,6 +169,11 @@ def audit_labels(
         )
         for name, alone in (attributes or {}).items()
         if varies
+    }
+    asked = len(by_attribute)  # of several attributes some seem to differ by chance
+    by_attribute = {
+        name: tuple(replace(rate, p_value=min(1.0, asked * rate.p_value)) for rate in found)
+        for name, found in by_attribute.items()
     }
     told_over_time = over_time(problem, people, fit) if problem.time is not None else None
     deciders = None

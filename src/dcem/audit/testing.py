@@ -39,7 +39,14 @@ import numpy as np
 
 from dcem.audit.results import CLEAR_P, TestingRate
 from dcem.estimation.cross_fitting import FITTED_ROWS, draw_rows
-from dcem.estimation.determined import because, is_determined, membership_by_tree, who_tells
+from dcem.estimation.determined import (
+    MOST_NAMED,
+    because,
+    is_determined,
+    membership_by_level,
+    membership_by_tree,
+    who_tells,
+)
 from dcem.estimation.influence import (
     FEWEST_PEOPLE,
     FEWEST_TESTED,
@@ -153,17 +160,24 @@ def determined_groups(
     X, names = problem.X, list(problem.feature_names if sources is None else sources)
     if problem.moment is not None:
         X, names = np.column_stack([X, problem.moment]), [*names, TIME]
+    rng = np.random.default_rng(0)
+    rows = draw_rows(np.flatnonzero(people.weight > 0), FITTED_ROWS, rng)
+    fold = rng.permutation(int(problem.person.max()) + 1)[problem.person] % 2
     if problem.n_groups > MOST_CLASSES and asked:  # the models above are lines
-        rng = np.random.default_rng(0)
-        rows = draw_rows(np.flatnonzero(people.weight > 0), FITTED_ROWS, rng)
-        half = rng.permutation(int(problem.person.max()) + 1)[problem.person] % 2
-        members.append(membership_by_tree(X, problem.group, half, problem.n_groups, rows))
+        members.append(membership_by_tree(X, problem.group, fold, problem.n_groups, rows))
+    by_level = {  # levels too rare to be features may tell the group: a ward tells the hospital
+        column: membership_by_level(codes, problem.group, fold, problem.n_groups, people.weight)
+        for column, codes in problem.raw_levels.items()
+    }
     found: dict[str, str] = {}
     known: dict[str, None] = {}  # columns that determine some group
     for name in asked:
         mine = problem.group == problem.group_names.index(name)
         some, both = both_sides(problem, people, name)
-        if is_determined(some, mine, [share_of(one, both) for one in members]):
+        raw = [c for c, one in by_level.items() if is_determined(some, mine, [share_of(one, both)])]
+        if raw:
+            found[name] = because(raw[:MOST_NAMED])
+        elif is_determined(some, mine, [share_of(one, both) for one in members]):
             columns = who_tells(X, names, some, mine, tuple(known))
             known |= dict.fromkeys(columns)
             found[name] = because(columns)
@@ -285,7 +299,9 @@ def equal_features(
     for place, side in enumerate((here, there)):
         surplus = people.quotient((tested - testing) * side, spread)
         hidden = people.hidden_error(surplus, people.weight * side / total, tested, testing)
-        found.append(common + surplus.plus(hidden * np.eye(2)[place]))
+        rate = common + surplus.plus(hidden * np.eye(2)[place])
+        # a rate is a share, and the difference is that of the rates that are shown
+        found.append(Statistic(float(np.clip(rate.value, 0, 1)), rate.influence))
     return found[0], found[1]
 
 

@@ -220,6 +220,39 @@ def show_columns(
             )
 
 
+def mention_who_was_tested(
+    read: UserTable, table: Path, query: str | None, console: Any, say: Callable[[str], str] = str
+) -> None:
+    """Name the columns that may say who was tested, where everybody counts as tested.
+
+    They are those that `dcem init` proposes as `tested`, or asks about.
+    """
+    from rich.markup import escape
+
+    from dcem.table import propose_roles
+
+    roles = read.roles
+    if read.problem.extent != "everybody" or roles.tested or roles.positives_only:
+        return
+    settable = [role.name for role in fields(Roles) if role.metadata["help"]]
+    known = {name: value for name in settable if (value := getattr(roles, name))}
+    proposal = propose_roles(table, query, **known)
+    evidence = [one.reason for one in proposal.suggestions if one.role == "tested"]
+    for question in proposal.questions:
+        if question.role == "tested":
+            evidence += [why for _, why in question.answers]
+    others = [column for column in proposal.columns if column != roles.label]
+    names = [c for why in evidence for c in others if repr(c) in why]
+    if names:
+        first = listed(list(dict.fromkeys(map(repr, names))), MOST)
+        line = say(
+            f"Everybody counts as tested, but {roles.label!r} is never, or hardly ever, positive "
+            f"for some values or gaps of {first}, which may say who was tested: `dcem init` "
+            "asks about it."
+        )
+        console.print(f"[yellow]note:[/yellow] {escape(line)}", soft_wrap=True)
+
+
 def show_finding(finding: Any, console: Any, say: Callable[[str], str] = str) -> None:
     """Print a finding and what to do about it; nothing for None."""
     from rich.markup import escape

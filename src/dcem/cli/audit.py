@@ -65,6 +65,7 @@ def audit(
         read = read_table(table, roles, query, sample_rows=sample_rows, random_state=seed)
     say = speak(words, read.problem.group_names)
     options.show_columns(read, console, say)
+    options.mention_who_was_tested(read, table, query, console, say)
     how: dict[str, Any] = {
         "sources": read.encoder.sources,
         "suspicious": options.suspicious(read),

@@ -71,6 +71,7 @@ def check(
         progress("reading the table")
         read = read_table(table, Roles(**roles), query)
     options.show_columns(read, console, say, whole=True)
+    options.mention_who_was_tested(read, table, query, console, say)
     after = "somebody was found" if read.problem.positives_only else "the decision to test"
     others = "other " * bool(read.leaks)
     known = f"Only you can know whether {others}columns were recorded after {after}."

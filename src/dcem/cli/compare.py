@@ -115,6 +115,7 @@ def compare(
         read = read_table(table, roles, query, sample_rows=sample_rows, random_state=seed)
     say = speak(words, read.problem.group_names)
     options.show_columns(read, console, say)
+    options.mention_who_was_tested(read, table, query, console, say)
     console.print()
     console.print(read.problem.summary(small_cells=False, say=say), markup=False)
     console.print()

@@ -147,6 +147,7 @@ def fit(
     words = words or (words_of(place) if place else "general")
     say = speak(words, read.problem.group_names)
     options.show_columns(read, console, say)
+    options.mention_who_was_tested(read, table, query, console, say)
     console.print()
     console.print(read.problem.summary(small_cells=False, say=say), markup=False)
     console.print()

@@ -73,6 +73,27 @@ def membership_by_tree(
     return member
 
 
+def membership_by_level(
+    level: np.ndarray, group: np.ndarray, fold: np.ndarray, n_groups: int, weight: np.ndarray
+) -> np.ndarray:
+    """P(group | level) of every row [n, groups]: shares of the same level in the other half.
+
+    `level [n]` is a code of a raw value, -1 where missing. A level that the other half lacks has
+    the shares of all rows.
+    """
+    member = np.zeros((len(level), n_groups))
+    half, place = fold % 2 == 0, level + 1
+    overall = np.bincount(group, weight, n_groups) / weight.sum()
+    for out in (half, ~half):
+        cell = place[~out] * n_groups + group[~out]
+        size = (place.max() + 1) * n_groups
+        count = np.bincount(cell, weight[~out], size).reshape(-1, n_groups)
+        total = count.sum(axis=1, keepdims=True)
+        share = np.divide(count, total, out=np.tile(overall, (len(count), 1)), where=total > 0)
+        member[out] = share[place[out]]
+    return member
+
+
 def who_tells(
     X: np.ndarray,
     sources: Sequence[str],

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from math import isnan
 
 from dcem.audit import without_small_cells
 from dcem.audit.results import HIDDEN, Audit, GroupCounts, Prevalence, Yield
+from dcem.estimation.findings import SEVERITIES
 from dcem.estimation.overlap import HARDLY, SELDOM
 from dcem.estimation.results import EVERYBODY
 from dcem.report import bounds
@@ -18,7 +20,7 @@ from dcem.report.drivers import shares_side_by_side
 from dcem.report.figures import people as draw
 from dcem.report.sensitivity import sensitivity
 from dcem.report.shared import advice, audit_page, counted_rows
-from dcem.text import count, groups, number, p_value, percent
+from dcem.text import capitalised, count, groups, listed, number, p_value, percent, points
 
 MOST_DRIVERS = 12
 
@@ -38,7 +40,60 @@ def audit_document(
         audit = without_small_cells(audit)
     made = ((key, heading, make(audit)) for key, heading, make in SECTIONS)
     columns = [driver.column for driver in audit.drivers]
-    return audit_page(audit, title, data or {}, opening(audit), made, columns, of="tested")
+    first = opening(audit)
+    first = replace(first, verdict=_with_attributes(first.verdict, audit))
+    return audit_page(audit, title, data or {}, first, made, columns, of="tested")
+
+
+def _with_attributes(verdict: doc.Verdict, audit: Audit) -> doc.Verdict:
+    """The verdict on groups of crossed attributes, with what is clear of each attribute alone.
+
+    An attribute has more people in each of its groups, so it may differ where no crossed group
+    does: then that is the answer.
+    """
+    clear = [
+        (f"group {rate.group} of {attribute}", rate)
+        for attribute, rates in audit.clear_by_attribute.items()
+        for rate in rates
+    ]
+    if not clear:
+        return verdict
+    shares = listed(
+        [
+            f"{percent(rate.equal.value)} in {name}, {percent(rate.others.value)} in others"
+            for name, rate in clear
+        ]
+    )
+    told = f"Of people with the same recorded features, these are tested: {shares}."
+    if audit.clear(audit.testing):
+        return replace(verdict, sentences=(*verdict.sentences, f"By attribute: {told}"))
+    name, worst = max(clear, key=lambda one: abs(one[1].difference.value))
+    found = [
+        item.severity
+        for item in audit.findings
+        if item.key in ("tested-less", "tested-more") and "attribute" in item.values
+    ]
+    by_way: dict[str, list[str]] = {}
+    for other, rate in clear:
+        by_way.setdefault("less" if rate.difference.value < 0 else "more", []).append(other)
+    answer = " and ".join(
+        f"{listed(names)} {'is' if len(names) == 1 else 'are'} tested {how}"
+        for how, names in by_way.items()
+    )
+    gap = worst.difference
+    crossed = listed([*audit.by_attribute])
+    return doc.Verdict(
+        min(found, key=SEVERITIES.index, default="caution"),
+        capitalised(f"{answer} than others like them", [rate.group for _, rate in clear]),
+        (
+            told,
+            f"No single group of {crossed} crossed differs clearly.",
+            *verdict.sentences[1:],
+        ),
+        f"Chance does not explain it: the difference for {name} is {points(gap.value)} percentage "
+        f"points, 95 % interval {points(gap.low)} to {points(gap.high)}. Something unrecorded "
+        "could.",
+    )
 
 
 def testing_section(audit: Audit) -> Iterator[doc.Block]:

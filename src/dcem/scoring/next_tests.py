@@ -81,8 +81,9 @@ class NextTests:
     by_group
         For each group, `untested` people and `expected_tests`; the share of its rows that is
         `tested` so far and will be with these tests (`tested_after`; NaN where the file does not
-        say who was tested); and its `shortfall`, as in `table`. All NaN where a count of the group
-        is withheld (`dcem.table.disclosure`), in this file or in the card of the model.
+        say who was tested); and its `shortfall`, as in `table`. NaN where a count of the group
+        is withheld (`dcem.table.disclosure`), in this file or in the card of the model; but the
+        shortfall of a large group stays, which a model tells and no count.
     untested
         Number of untested rows in all groups; hidden if it would reveal a small count.
     rows
@@ -154,7 +155,7 @@ def next_tests(
         notes += model.encoder.foreign_notes(unread, rows)
     frame = pd.concat(parts, ignore_index=True)
     person = _person_codes(frame)
-    in_all, withheld = _shown_untested(model, frame, person)
+    in_all, withheld, small = _shown_untested(model, frame, person)
     frame["shortfall"] = shortfall(frame)
     frame = frame.drop(columns=["own_rate", "average_rate", PERSON], errors="ignore")
     keep = frame.pop("untested").to_numpy()
@@ -200,14 +201,20 @@ def next_tests(
     by_group["tested_after"] = by_group["tested"] + by_group["expected_tests"] / done["count"]
     by_group["shortfall"] = untested["shortfall"].groupby(keyed).first()
     by_group = by_group.rename_axis("group")
-    by_group[by_group.index.isin(withheld)] = np.nan
+    counted = by_group.columns.drop("shortfall")
+    by_group.loc[by_group.index.isin(withheld), counted] = np.nan
+    # without a model of testing, a shortfall is made of the counts
+    unsaid = withheld if model.estimator.testing_model is None else small
+    by_group.loc[by_group.index.isin(unsaid), "shortfall"] = np.nan
     return NextTests(table, by_group, in_all, rows, notes, person)
 
 
 def _shown_untested(
     model: TableModel, rows: pd.DataFrame, person: np.ndarray
-) -> tuple[Shown, list[str]]:
-    """How many of all rows are untested, and the groups of which that is withheld.
+) -> tuple[Shown, list[str], list[str]]:
+    """How many of all rows are untested, the groups of which that is withheld, and the small ones.
+
+    The small ones are those for whose sake counts are withheld, also of large groups beside them.
 
     Whoever knows rows and untested knows the tested. So the model's card counts as well: what it
     withholds of a group is not told here.
@@ -233,10 +240,16 @@ def _shown_untested(
         for name, seen, count, secret in zip(names, of_groups, counts, few, strict=False)
         if untold(seen, count["tested"], secret) or (count["tested"] and card.get(name, False))
     ]
+    small = [
+        str(name)
+        for name, count, secret in zip(names, counts, few, strict=False)
+        if secret or min(count["tested"], count["rows"] - count["tested"]) < THRESHOLD
+    ]
+    small = [name for name in small if name in withheld]
     total = int(untested.sum())
     if untold(of_all, len(rows) - total, few[-1]):
-        return SMALL if total < THRESHOLD else WITHHELD, withheld
-    return total, withheld
+        return SMALL if total < THRESHOLD else WITHHELD, withheld, small
+    return total, withheld, small
 
 
 def _require_scores(untested: pd.DataFrame, path: Path) -> None:

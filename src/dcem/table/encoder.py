@@ -292,6 +292,19 @@ class Encoder:
                 start = stop
         return out, unread
 
+    def raw_levels(self, table: pa.Table) -> dict[str, np.ndarray]:
+        """Codes [n] of the values of each category with values that have no feature of their own.
+
+        A missing value is -1.
+        """
+        found = {}
+        for one in self.encodings:
+            if one.kind == "category":
+                text = values.coded(table.column(one.name), self.missing_in(one.name))
+                if len(text.values) > len(one.levels):
+                    found[one.name] = text.codes
+        return found
+
     def unread_notes(
         self,
         unread: Unread,

@@ -8,7 +8,7 @@ of `dcem.tasks`) that only evaluation and the oracle receive: what is not here c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +115,10 @@ class SelectiveLabels:
         monitoring a model.
     tested_stated
         Whether somebody said who was tested; otherwise every row with a label counts.
+    raw_levels
+        For each raw column with levels too rare for a feature of their own, the code of its value
+        in every row [n], -1 where missing. They may tell the group although the features do not: a
+        ward tells the hospital.
     """
 
     X: np.ndarray
@@ -137,6 +141,7 @@ class SelectiveLabels:
     time: np.ndarray | None = None
     awaited: np.ndarray | None = None
     tested_stated: bool = False
+    raw_levels: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("feature_names", "group_names", "decider_names"):
@@ -281,7 +286,7 @@ class SelectiveLabels:
         codes = np.zeros(len(table), np.int64)
         if group is not None:
             codes, levels = check_groups(group, called["group"], labels=labels, levels=group_names)
-        checked = {
+        checked: dict[str, Any] = {
             part: None if value is None else _PARTS[part](value, called[part], labels=labels)
             for part, value in parts.items()
         }
@@ -466,10 +471,11 @@ class SelectiveLabels:
             rows = np.atleast_1d(np.asarray(rows))
             rows = rows.astype(np.int64) if rows.size == 0 else rows
         taken = {
-            field.name: value[rows] if isinstance(value, np.ndarray) else value
-            for field in fields(self)
-            for value in [getattr(self, field.name)]
+            part.name: value[rows] if isinstance(value, np.ndarray) else value
+            for part in fields(self)
+            for value in [getattr(self, part.name)]
         }
+        taken["raw_levels"] = {name: codes[rows] for name, codes in self.raw_levels.items()}
         if self.imperfect_test is not None:
             taken["imperfect_test"] = self.imperfect_test.take(rows)
         return SelectiveLabels(**taken)

@@ -280,6 +280,7 @@ def _read(
         | per_row
         | {"tested": " or ".join(roles.tested) or "tested", "group": " & ".join(roles.group)},
     )
+    problem = replace(problem, raw_levels=encoder.raw_levels(table))
     groups.mention_small_groups(problem.group, problem.group_names)
     if person is None and known is None and not roles.positives_only:
         checks.mention_copies(problem.X, problem.y_obs)
