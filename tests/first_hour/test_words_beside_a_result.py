@@ -39,6 +39,7 @@ THREE = [  # positive, its counterpart, and a word that may mean that nobody loo
     ("P", "N", "U"),
     ("pathologisch", "nicht pathologisch", "abgelehnt"),
     ("infected", "uninfected", "withdrew"),
+    ("recidivated", "did not recidivate", "detained"),
 ]
 PLAIN = [
     ("1", "0"),
@@ -176,6 +177,12 @@ def test_codes_of_a_label_that_is_given_are_asked_about(words, positive, tmp_pat
         assert question.answers[0][0] == first
     else:
         assert {*words} == {answer["positive"][0] for answer, _ in question.answers}
+
+
+def test_a_code_beside_one_and_zero_is_asked_about_though_the_positive_one_is_given():
+    (question,) = propose_roles(table(1, 0, -1), label="result", positive="1").questions
+    assert question.answers[0][0] == {"untested_value": ["-1"]}
+    assert not propose_roles(table(2, 1, 0), label="result", positive="2").questions
 
 
 @pytest.mark.parametrize(

@@ -78,8 +78,9 @@ BAD = re.compile(
     r"|pathologisch|gefunden|verstorben|ausgefallen|ausfall|schlecht|\bkrank\b|\btreffer\b"
 )
 GOOD = re.compile(
-    r"^(no|not|none|nicht|nil|pas|sin|kein\w*)\b|^(non|norm|neg)|^un(auff|detect|event|found|infect"
-    r"|react|remark|substant|affect)|fully paid|good|benign|pass|alive|surviv|repaid"
+    r"^((did |was |has |had )?not|no|none|nicht|nil|pas|sin|kein\w*)\b|^(non|norm|neg)"
+    r"|^un(auff|detect|event|found|infect|react|remark|substant|affect)"
+    r"|fully paid|good|benign|pass|alive|surviv|repaid"
     r"|clear|reject|healthy|\bgut\b|bezahlt|zur\u00fcckgezahlt|lebt|gesund|fehlerfrei"
 )
 # A yes of a label, and the no that goes with it.
@@ -121,7 +122,10 @@ YES_NO = {  # words that may be the no of a yes, the first that occurs
         )
     },
 }
-NOT = r"(not?|none|non|un|in|im|nicht|nichts|nil|kein(e[nrs]?)?|pas(de)?|sin|sans|ohne|without)"
+NOT = (
+    r"((did|was|has|had)?not|no|none|non|un|in|im|nicht|nichts|nil|kein(e[nrs]?)?|pas(de)?|sin"
+    r"|sans|ohne|without)"
+)
 REFUSED = re.compile(r"reject|declin|refus|\bdenied|detain|abgelehnt|verweigert|^non")
 NEGATED = re.compile(rf"^{NOT}\b")  # by a word of its own
 # Missing numbers, as other programs write them.
@@ -282,8 +286,9 @@ def _counterparts(yes: str, others: Sequence[str]) -> list[str]:
 def _negates(one: str, other: str) -> bool:
     """True if one of two words is the other with a negation: undetected, abnormal."""
     short, long = sorted((one, other), key=len)
+    stem = re.escape(re.sub(r"(?<=\w{4})(ed|d|s)$", "", short))
     before = NOT if long == one else rf"({NOT}|ab|ir|dis)"
-    return len(short) > 2 and bool(re.fullmatch(rf"{before}{re.escape(short)}(s|e|en)?", long))
+    return len(short) > 2 and bool(re.fullmatch(rf"{before}{stem}(ed|d|s|e|en)?", long))
 
 
 def suggests_untested(value: str) -> bool:

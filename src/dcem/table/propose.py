@@ -50,7 +50,13 @@ from dcem.table.columns import LIKE_CODES, MENDABLE, word_among_numbers
 from dcem.table.dates import AS_UTC
 from dcem.table.load import UserTable, read_table
 from dcem.table.messages import DataWarning, InputError, LeakWarning, naming, quoted
-from dcem.table.outcome import UNDECIDED, meaning_of, suggests_untested, unaccounted
+from dcem.table.outcome import (
+    UNDECIDED,
+    codes_of_missing,
+    meaning_of,
+    suggests_untested,
+    unaccounted,
+)
 from dcem.table.remote import located
 from dcem.table.roles import Roles, as_list, missing_in
 from dcem.table.sampling import blocks_of
@@ -454,9 +460,11 @@ def _propose_meanings(best: Candidate, known: Mapping[str, Any]) -> Suggestions:
     if "positive" in known:
         sure = as_list(known["positive"])
         results = [v for v in best.column.text.values if v not in (*best.untested, *sure)]
-        is_code = values.all_numbers(results)
-        stated = tested or known.get("positives_only") or is_code
+        stated = tested or known.get("positives_only")
         unclear = () if stated else tuple(unaccounted(sure, results))
+        if values.all_numbers(results):  # others may be sizes, or negative results
+            codes = codes_of_missing(results)
+            unclear = tuple(v for v in unclear if v in codes and len(results) - len(codes) == 1)
     if sure and "" in as_list(known.get("untested_value")):  # all words are results
         unclear = ()
     if "positive" in known and not unclear:
