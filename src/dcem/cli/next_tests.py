@@ -46,6 +46,7 @@ def next_tests(
     tests with them, keep them, and weight the results by their inverse. The label, tested and
     group columns are found by the names that they had when the model was fitted.
     """
+    from pandas import concat
     from rich.markup import escape
     from rich.table import Table
 
@@ -95,8 +96,8 @@ def next_tests(
     grid = Table(box=None, pad_edge=False, header_style="dim")
     for heading in headings:
         grid.add_column(say(heading), justify="left" if heading == "group" else "right")
-    seen = groups.index[groups["untested"].isna().argsort(kind="stable")]  # withheld ones last
-    for name, row in groups.loc[seen[:MOST_GROUPS]].iterrows():
+    few = groups["untested"].isna()
+    for name, row in concat([groups[~few], groups[few]])[:MOST_GROUPS].iterrows():
         number, expected = row["untested"], row["expected_tests"]
         cells = [f"{number:,.0f}", f"{expected:,.1f}", percent(expected / number)]
         cells += [percent(row[rate]) for rate in ("tested", "tested_after")] * recorded
