@@ -22,6 +22,8 @@ from dcem.metrics import auc, roc_gap
 
 __all__ = ["auc", "roc_gap"]
 
+Refused = dcem.InputError  # what is told in a sentence rather than guessed
+
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED_RUNS = ROOT / "results" / "methods.csv"  # the fits that were compared with the paper
 
@@ -482,3 +484,28 @@ def findings(result: Any) -> dict[str, Any]:
     for finding in result.findings:
         keys.setdefault(finding.key, []).append(finding)
     return keys
+
+
+def arrays(features: Any, label: Any, **facts: Any) -> SelectiveLabels:
+    """People from arrays or frames, checked."""
+    return SelectiveLabels.from_arrays(features, label, **facts)
+
+
+def people(problem: SelectiveLabels) -> np.ndarray:
+    """The person behind each row, as a number."""
+    return problem.person
+
+
+def chance_of_testing(table: Any) -> np.ndarray:
+    """The known probability of being tested of each row that was kept."""
+    return table.problem.testing_probability
+
+
+def leaks(table: Any) -> set[str]:
+    """Columns that look as if they were recorded after the decision."""
+    return {leak.column for leak in table.leaks}
+
+
+def proposed(source: Any, **known: Any) -> dict[str, Any]:
+    """Roles that looking at a table proposes."""
+    return dcem.table.propose_roles(source, **known).roles
