@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.linear_model import LogisticRegression
 
 import dcem
 from dcem import SelectiveLabels
@@ -359,6 +360,11 @@ def read(source: Any, **roles: Any) -> Any:
     return dcem.read_table(source, dcem.Roles(**roles))
 
 
+def read_alike(table: Any, source: Any) -> Any:
+    """Another table read as a model of the first would read it."""
+    return dcem.read_table(source, table.roles, encoder=table.encoder)
+
+
 def features(table: Any) -> dict[str, np.ndarray]:
     """Name of a feature -> its values; NaN where missing."""
     return dict(zip(table.problem.feature_names, table.problem.X.T, strict=True))
@@ -487,7 +493,7 @@ def findings(result: Any) -> dict[str, Any]:
 
 
 def arrays(features: Any, label: Any, **facts: Any) -> SelectiveLabels:
-    """People from arrays or frames, checked."""
+    """People from arrays or frames, checked; `facts` are roles such as `group` and `decider`."""
     return SelectiveLabels.from_arrays(features, label, **facts)
 
 
@@ -509,3 +515,27 @@ def leaks(table: Any) -> set[str]:
 def proposed(source: Any, **known: Any) -> dict[str, Any]:
     """Roles that looking at a table proposes."""
     return dcem.table.propose_roles(source, **known).roles
+
+
+def _linear(classes: int, seed: int) -> dict[str, Any]:
+    return {"linear": LogisticRegression(max_iter=200)}
+
+
+def audit_of(problem: SelectiveLabels, **options: Any) -> Any:
+    """The audit of people from arrays, by straight lines, which is fast."""
+    return dcem.audit_labels(problem, learners=_linear, **options)
+
+
+def judge(problem: SelectiveLabels, **options: Any) -> Any:
+    """Estimates about people, such as `auc(target, score)`, with models that are straight lines."""
+    return dcem.estimation.Evaluator(problem, learners=_linear, **options)
+
+
+def testing(result: Any) -> dict[str, Any]:
+    """Group -> how often it is tested: `crude`, `others`, and more."""
+    return {rate.group: rate for rate in result.testing}
+
+
+def tested_differently(result: Any) -> set[str]:
+    """Groups that are clearly tested more or less than others at equal features."""
+    return {rate.group for rate in result.clear(result.testing)}
