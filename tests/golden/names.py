@@ -527,8 +527,8 @@ def audit_of(problem: SelectiveLabels, **options: Any) -> Any:
 
 
 def judge(problem: SelectiveLabels, **options: Any) -> Any:
-    """Estimates about people, such as `auc(target, score)`, with models that are straight lines."""
-    return dcem.estimation.Evaluator(problem, learners=_linear, **options)
+    """Estimates about people, such as `auc(target, score)`."""
+    return dcem.estimation.Evaluator(problem, **options)
 
 
 def testing(result: Any) -> dict[str, Any]:
@@ -539,3 +539,13 @@ def testing(result: Any) -> dict[str, Any]:
 def tested_differently(result: Any) -> set[str]:
     """Groups that are clearly tested more or less than others at equal features."""
     return {rate.group for rate in result.clear(result.testing)}
+
+
+def decider_comparison(result: Any) -> Any:
+    """What an audit says of deciders: p-values of `mix` and `testing`, and features `within`."""
+    return result.deciders.compared
+
+
+def changes(result: Any, about: str) -> dict[str, Any]:
+    """Group -> a change that monitoring worked out: `then`, `now`, `difference`, `clear`."""
+    return {change.of: change for change in result.about(about)}

@@ -225,10 +225,11 @@ def test_infinities_beside_text_are_refused():
 def test_a_word_for_nobody_looked_is_no_negative(word):
     """Label values that nobody listed, such as `not done`, counted as negative without a word."""
     table = frame(y=cycle("positive", "negative", word))
-    tested = names.rows(read(table))["tested"]
+    for positive in ((), "positive"):
+        with pytest.raises(names.Refused, match=word):
+            read(table, positive=positive)
+    tested = names.rows(read(table, positive="positive", untested_value=word))["tested"]
     assert (tested == np.resize([True, True, False], N)).all()
-    with pytest.raises(names.Refused, match="maybe"):
-        read(frame(y=cycle("positive", "negative", "maybe")))
 
 
 def test_unclear_is_no_negative_of_the_truth():
