@@ -444,6 +444,14 @@ def model(table: Any, method: str = "tested-only:linear") -> Any:
     return dcem.scoring.fit_table(table, method, random_state=0).explained(table)
 
 
+def quick_default(table: Any) -> Any:
+    """The default of a table that `read` returned, made of one part, which is fast."""
+    fitted = make_method("ensemble", parts=("linear",), random_state=0).fit_problem(table.problem)
+    from dcem.scoring import TableModel
+
+    return TableModel(fitted, table.encoder, table.roles, table.source).explained(table)
+
+
 def watched(fitted: Any, later: pd.DataFrame) -> Any:
     """Monitoring of a model on people who came later."""
     table = dcem.read_table(later, fitted.roles_of_new, encoder=fitted.encoder)
@@ -526,9 +534,11 @@ def audit_of(problem: SelectiveLabels, **options: Any) -> Any:
     return dcem.audit_labels(problem, learners=_linear, **options)
 
 
-def judge(problem: SelectiveLabels, **options: Any) -> Any:
-    """Estimates about people, such as `auc(target, score)`."""
-    return dcem.estimation.Evaluator(problem, **options)
+def judge(problem: SelectiveLabels, chance: np.ndarray, risk: np.ndarray, **options: Any) -> Any:
+    """Estimates about people whose chance of a test and risk are known, as `auc(target, score)`."""
+    from dcem.estimation.nuisances import Nuisances
+
+    return dcem.estimation.Evaluator(problem, nuisances=Nuisances(chance, risk), **options)
 
 
 def testing(result: Any) -> dict[str, Any]:
