@@ -559,3 +559,54 @@ def decider_comparison(result: Any) -> Any:
 def changes(result: Any, about: str) -> dict[str, Any]:
     """Group -> a change that monitoring worked out: `then`, `now`, `difference`, `clear`."""
     return {change.of: change for change in result.about(about)}
+
+
+def scorer(target: str) -> Any:
+    """A scorer of scikit-learn's form: of a model, features and labels that may be missing."""
+    return dcem.estimation.scorer(target)
+
+
+def comparison(problem: SelectiveLabels, methods: Sequence[str] = COMPARED, **options: Any) -> Any:
+    """A quick comparison of methods."""
+    quick: dict[str, Any] = {"planted": 0, "n_resamples": 2, "n_folds": 2, "n_members": 1}
+    return dcem.compare_methods(problem, methods, **(quick | options))
+
+
+def ordered_by(result: Any) -> set[str]:
+    """Targets by which a comparison orders methods: "tested", "ipw", "dr", "truth"."""
+    return set(result.standings)
+
+
+def gap_by_chance(y: Any, score: Any, group: Any) -> Any:
+    """The ROC gap with its interval and p-value."""
+    return dcem.metrics.bootstrap(y, score, group, n_resamples=50).roc_gap
+
+
+def scored_together(models: Sequence[Any], problems: Sequence[SelectiveLabels]) -> list[np.ndarray]:
+    """Scores of several models, by one call."""
+    from dcem.methods.fleets import score_many
+
+    return [np.asarray(score) for score in score_many(models, problems)]
+
+
+def fit_all(method: Any, problems: Sequence[SelectiveLabels], seeds: Sequence[int]) -> list[Any]:
+    """A fitted model of each problem, by one call."""
+    return fit_many(method, list(problems), random_states=list(seeds))
+
+
+def reloaded(model: Any, folder: Path) -> Any:
+    """A model that was saved to a folder and loaded from there."""
+    from dcem.saving import load_model
+
+    model.save(folder)
+    return load_model(folder)
+
+
+def fit_learner(table: Any, method: str, learner: str) -> Any:
+    """A model of a table, of a method with a learner."""
+    return dcem.scoring.fit_table(table, method, learner=learner, n_members=1)
+
+
+def like_tested(fitted: Any, source: Any) -> np.ndarray:
+    """Which rows of a frame are like those who were tested."""
+    return np.asarray(fitted.predict(source).like_tested)
