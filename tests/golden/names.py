@@ -5,6 +5,7 @@ by its public name and for a setting by its meaning (`PARAMETER`); what comes ba
 numbers, text. An edit here may follow a name, and must not change a value.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -609,4 +610,27 @@ def fit_learner(table: Any, method: str, learner: str) -> Any:
 
 def like_tested(fitted: Any, source: Any) -> np.ndarray:
     """Which rows of a frame are like those who were tested."""
-    return np.asarray(fitted.predict(source).like_tested)
+    return np.asarray(fitted.score(source).like_tested)
+
+
+def auc_limits(result: Any) -> tuple[float, float]:
+    """Lowest and highest AUC of the first method at the first strength of a hidden cause."""
+    method = result.bounds.methods[0]
+    return float(method.auc_low[0]), float(method.auc_high[0])
+
+
+def scores_of_folder(folder: Path, frame: pd.DataFrame) -> np.ndarray:
+    """Scores of a frame by the model that lies in a folder now."""
+    import pyarrow as pa
+
+    batches = list(dcem.scoring.score_batches(folder, [pa.Table.from_pandas(frame)]))
+    name = "risk" if "risk" in batches[0].schema.names else "score"
+    return np.concatenate([batch.column(name).to_numpy() for batch in batches])
+
+
+def taken(table: Any, saved: Mapping[str, Any], folder: Path) -> str:
+    """The method that `fit` takes for a table by a comparison of it that was saved."""
+    about = {"SHA-256": table.source.sha256, "rows": str(len(table.problem)), "label": "y"}
+    place = folder / "comparison.json"
+    place.write_text(json.dumps({"data": about, **saved}))
+    return dcem.scoring.choice_for(table, place).method
