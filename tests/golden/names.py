@@ -24,6 +24,7 @@ from dcem.metrics import auc, roc_gap
 
 __all__ = ["auc", "roc_gap"]
 
+Told = dcem.DataWarning  # what is read, with a word about it
 Refused = dcem.InputError  # what is told in a sentence rather than guessed
 
 ROOT = Path(__file__).resolve().parents[2]

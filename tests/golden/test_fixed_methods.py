@@ -39,6 +39,19 @@ def test_all_untested_rows_are_one_persons():
     assert np.isfinite(scores(model, X)).all()
 
 
+def test_the_number_of_cores_changes_nothing():
+    """Results of the default depended on the number of cores (all untested rows in one fold)."""
+    X, y = world(80)
+    y = np.where(np.arange(80) < 5, np.nan, (X[:, 0] > 0) * 1.0)
+    problem = names.arrays(X, y, id=np.maximum(np.arange(80), 4))
+    settings = {"steps": 5, "folds": 2}
+    alone, shared = (
+        scores(default(("network",), processes=n, **settings).fit_problem(problem), X)
+        for n in (1, 2)
+    )
+    assert (alone == shared).all()
+
+
 def test_columns_of_very_small_units_are_no_constants():
     """Columns of very small units counted as constant in most learners."""
     X, y = world()

@@ -134,6 +134,12 @@ def test_until_has_the_order_of_its_column():
         assert len(names.rows(table)["label"]) == (days <= "2021-04-03").sum()
 
 
+def test_times_whose_order_is_a_guess_are_told():
+    """Times such as `01/02/2021` in a frame were taken as month first in silence."""
+    with pytest.warns(names.Told, match="day"):
+        read(frame(day=cycle("01/02/2021", "03/04/2021", "05/06/2021")), time="day")
+
+
 def test_columns_called_by_numbers_have_values():
     """Columns that are called by numbers became missing."""
     table = frame().rename(columns={"x": 7})
