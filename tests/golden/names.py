@@ -536,11 +536,22 @@ def audit_of(problem: SelectiveLabels, **options: Any) -> Any:
     return dcem.audit_labels(problem, learners=_linear, **options)
 
 
-def judge(problem: SelectiveLabels, chance: np.ndarray, risk: np.ndarray, **options: Any) -> Any:
-    """Estimates about people whose chance of a test and risk are known, as `auc(target, score)`."""
+def judge(
+    problem: SelectiveLabels,
+    chance: np.ndarray,
+    risk: np.ndarray,
+    *,
+    known: bool = False,
+    **options: Any,
+) -> Any:
+    """Estimates about people with these chances of a test and risks, such as `auc(target, score)`.
+
+    `known` says that tests were drawn with these chances.
+    """
     from dcem.estimation.nuisances import Nuisances
 
-    return dcem.estimation.Evaluator(problem, nuisances=Nuisances(chance, risk), **options)
+    given = Nuisances(chance, risk, known=known)
+    return dcem.estimation.Evaluator(problem, nuisances=given, **options)
 
 
 def testing(result: Any) -> dict[str, Any]:

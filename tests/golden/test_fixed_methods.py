@@ -96,17 +96,18 @@ def test_known_probabilities_are_not_clipped(method):
 
 def test_estimates_do_not_raise_small_known_probabilities():
     """Tests drawn by `next-tests` hardly counted; audit and comparison raised small ones."""
-    rng = np.random.default_rng(0)
-    n = 8000
-    sure = rng.random(n) < 0.3  # tested anyway, and ill more often
-    chance = np.where(sure, 1.0, 0.01)
-    y = np.where(rng.random(n) < chance, rng.random(n) < np.where(sure, 0.6, 0.1), np.nan)
-    problem = names.arrays(
-        np.column_stack([sure, rng.normal(size=n)]), y, testing_probability=chance
-    )
-    found = names.audit_of(problem).prevalence[0].doubly_robust
-    assert found.low < 0.25 < found.high
-    assert found.value == pytest.approx(0.25, abs=0.05)
+    row = np.arange(4000)
+    sure = row < 2000
+    chance = np.where(sure, 1.0, 0.02)  # forty of the others are tested, one of them is ill
+    tested = sure | (row % 50 == 0)
+    y = np.where(tested, np.where(sure, row % 5 < 3, row == 2000), np.nan)
+    X = np.random.default_rng(0).normal(size=(4000, 1))
+    problem = names.arrays(X, y, testing_probability=chance)
+    for low in (0.02, 0.002):  # below a hundredth of the mean, where modelled ones are raised
+        chance = np.where(sure, 1.0, low)
+        judge = names.judge(problem, chance, np.full(4000, 0.3), known=True)
+        ill = np.array([1200 + 1 / low, 2000 + 40 / low])
+        assert judge.prevalence("ipw").value == pytest.approx(ill[0] / ill[1], abs=1e-6)
 
 
 def test_risks_of_a_useless_table_hardly_vary():
