@@ -5,6 +5,7 @@ by its public name and for a setting by its meaning (`PARAMETER`); what comes ba
 numbers, text. An edit here may follow a name, and must not change a value.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.linear_model import LogisticRegression
 
 import dcem
 from dcem import SelectiveLabels
@@ -21,6 +23,9 @@ from dcem.methods import make as make_method
 from dcem.metrics import auc, roc_gap
 
 __all__ = ["auc", "roc_gap"]
+
+Told = dcem.DataWarning  # what is read, with a word about it
+Refused = dcem.InputError  # what is told in a sentence rather than guessed
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED_RUNS = ROOT / "results" / "methods.csv"  # the fits that were compared with the paper
@@ -357,6 +362,11 @@ def read(source: Any, **roles: Any) -> Any:
     return dcem.read_table(source, dcem.Roles(**roles))
 
 
+def read_alike(table: Any, source: Any) -> Any:
+    """Another table read as a model of the first would read it."""
+    return dcem.read_table(source, table.roles, encoder=table.encoder)
+
+
 def features(table: Any) -> dict[str, np.ndarray]:
     """Name of a feature -> its values; NaN where missing."""
     return dict(zip(table.problem.feature_names, table.problem.X.T, strict=True))
@@ -436,6 +446,14 @@ def model(table: Any, method: str = "tested-only:linear") -> Any:
     return dcem.scoring.fit_table(table, method, random_state=0).explained(table)
 
 
+def quick_default(table: Any) -> Any:
+    """The default of a table that `read` returned, made of one part, which is fast."""
+    fitted = make_method("ensemble", parts=("linear",), random_state=0).fit_problem(table.problem)
+    from dcem.scoring import TableModel
+
+    return TableModel(fitted, table.encoder, table.roles, table.source).explained(table)
+
+
 def watched(fitted: Any, later: pd.DataFrame) -> Any:
     """Monitoring of a model on people who came later."""
     table = dcem.read_table(later, fitted.roles_of_new, encoder=fitted.encoder)
@@ -482,3 +500,149 @@ def findings(result: Any) -> dict[str, Any]:
     for finding in result.findings:
         keys.setdefault(finding.key, []).append(finding)
     return keys
+
+
+def arrays(features: Any, label: Any, **facts: Any) -> SelectiveLabels:
+    """People from arrays or frames, checked; `facts` are roles such as `group` and `decider`."""
+    return SelectiveLabels.from_arrays(features, label, **facts)
+
+
+def people(problem: SelectiveLabels) -> np.ndarray:
+    """The person behind each row, as a number."""
+    return problem.person
+
+
+def chance_of_testing(table: Any) -> np.ndarray:
+    """The known probability of being tested of each row that was kept."""
+    return table.problem.testing_probability
+
+
+def leaks(table: Any) -> set[str]:
+    """Columns that look as if they were recorded after the decision."""
+    return {leak.column for leak in table.leaks}
+
+
+def proposed(source: Any, **known: Any) -> dict[str, Any]:
+    """Roles that looking at a table proposes."""
+    return dcem.table.propose_roles(source, **known).roles
+
+
+def _linear(classes: int, seed: int) -> dict[str, Any]:
+    return {"linear": LogisticRegression(max_iter=200)}
+
+
+def audit_of(problem: SelectiveLabels, **options: Any) -> Any:
+    """The audit of people from arrays, by straight lines, which is fast."""
+    return dcem.audit_labels(problem, learners=_linear, **options)
+
+
+def judge(
+    problem: SelectiveLabels,
+    chance: np.ndarray,
+    risk: np.ndarray,
+    *,
+    known: bool = False,
+    **options: Any,
+) -> Any:
+    """Estimates about people with these chances of a test and risks, such as `auc(target, score)`.
+
+    `known` says that tests were drawn with these chances.
+    """
+    from dcem.estimation.nuisances import Nuisances
+
+    given = Nuisances(chance, risk, known=known)
+    return dcem.estimation.Evaluator(problem, nuisances=given, **options)
+
+
+def testing(result: Any) -> dict[str, Any]:
+    """Group -> how often it is tested: `crude`, `others`, and more."""
+    return {rate.group: rate for rate in result.testing}
+
+
+def tested_differently(result: Any) -> set[str]:
+    """Groups that are clearly tested more or less than others at equal features."""
+    return {rate.group for rate in result.clear(result.testing)}
+
+
+def decider_comparison(result: Any) -> Any:
+    """What an audit says of deciders: p-values of `mix` and `testing`, and features `within`."""
+    return result.deciders.compared
+
+
+def changes(result: Any, about: str) -> dict[str, Any]:
+    """Group -> a change that monitoring worked out: `then`, `now`, `difference`, `clear`."""
+    return {change.of: change for change in result.about(about)}
+
+
+def scorer(target: str) -> Any:
+    """A scorer of scikit-learn's form: of a model, features and labels that may be missing."""
+    return dcem.estimation.scorer(target)
+
+
+def comparison(problem: SelectiveLabels, methods: Sequence[str] = COMPARED, **options: Any) -> Any:
+    """A quick comparison of methods."""
+    quick: dict[str, Any] = {"planted": 0, "n_resamples": 2, "n_folds": 2, "n_members": 1}
+    return dcem.compare_methods(problem, methods, **(quick | options))
+
+
+def ordered_by(result: Any) -> set[str]:
+    """Targets by which a comparison orders methods: "tested", "ipw", "dr", "truth"."""
+    return set(result.standings)
+
+
+def gap_by_chance(y: Any, score: Any, group: Any) -> Any:
+    """The ROC gap with its interval and p-value."""
+    return dcem.metrics.bootstrap(y, score, group, n_resamples=50).roc_gap
+
+
+def scored_together(models: Sequence[Any], problems: Sequence[SelectiveLabels]) -> list[np.ndarray]:
+    """Scores of several models, by one call."""
+    from dcem.methods.fleets import score_many
+
+    return [np.asarray(score) for score in score_many(models, problems)]
+
+
+def fit_all(method: Any, problems: Sequence[SelectiveLabels], seeds: Sequence[int]) -> list[Any]:
+    """A fitted model of each problem, by one call."""
+    return fit_many(method, list(problems), random_states=list(seeds))
+
+
+def reloaded(model: Any, folder: Path) -> Any:
+    """A model that was saved to a folder and loaded from there."""
+    from dcem.saving import load_model
+
+    model.save(folder)
+    return load_model(folder)
+
+
+def fit_learner(table: Any, method: str, learner: str) -> Any:
+    """A model of a table, of a method with a learner."""
+    return dcem.scoring.fit_table(table, method, learner=learner, n_members=1)
+
+
+def like_tested(fitted: Any, source: Any) -> np.ndarray:
+    """Which rows of a frame are like those who were tested."""
+    return np.asarray(fitted.score(source).like_tested)
+
+
+def auc_limits(result: Any) -> tuple[float, float]:
+    """Lowest and highest AUC of the first method at the first strength of a hidden cause."""
+    method = result.bounds.methods[0]
+    return float(method.auc_low[0]), float(method.auc_high[0])
+
+
+def scores_of_folder(folder: Path, frame: pd.DataFrame) -> np.ndarray:
+    """Scores of a frame by the model that lies in a folder now."""
+    import pyarrow as pa
+
+    batches = list(dcem.scoring.score_batches(folder, [pa.Table.from_pandas(frame)]))
+    name = "risk" if "risk" in batches[0].schema.names else "score"
+    return np.concatenate([batch.column(name).to_numpy() for batch in batches])
+
+
+def taken(table: Any, saved: Mapping[str, Any], folder: Path) -> str:
+    """The method that `fit` takes for a table by a comparison of it that was saved."""
+    about = {"SHA-256": table.source.sha256, "rows": str(len(table.problem)), "label": "y"}
+    place = folder / "comparison.json"
+    place.write_text(json.dumps({"data": about, **saved}))
+    return dcem.scoring.choice_for(table, place).method
