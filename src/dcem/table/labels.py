@@ -114,7 +114,7 @@ class SelectiveLabels:
         Rows that were tested but have no result yet [n], or None; not among `tested`. Only for
         monitoring a model.
     tested_stated
-        Whether somebody said who was tested; otherwise every row with a label counts.
+        True if everybody was tested and somebody said so.
     raw_levels
         For each raw column with levels too rare for a feature of their own, the code of its value
         in every row [n], -1 where missing. They may tell the group although the features do not: a
@@ -325,7 +325,7 @@ class SelectiveLabels:
             decider_names=deciders[1] if deciders else (),
             positives_only=positives_only,
             testing_only=tuple(testing_only),
-            tested_stated=stated,
+            tested_stated=bool(stated and looked.all()),
             **checked,
         )
 
