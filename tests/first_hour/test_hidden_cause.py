@@ -92,7 +92,7 @@ def test_on_the_first_screen_in_json_and_on_the_page(tmp_path) -> None:
 
     told = run("audit", "t.csv", "--label", "r", "--json", "a.json", "--report", "a.html")
     first, _, _ = told.partition("Findings")
-    assert "strongest recorded column (k)" in first
+    assert "as k, the strongest recorded column" in first
     assert "hidden" in first
     assert "strongest recorded column" in (tmp_path / "a.html").read_text()
     assert json.loads((tmp_path / "a.json").read_text())["hidden_cause"]["times"] > 0
@@ -100,7 +100,7 @@ def test_on_the_first_screen_in_json_and_on_the_page(tmp_path) -> None:
     quick = ["--method", "tested-only:linear,ipw", "--planted", "0", "--folds", "2"]
     told = run("compare", "t.csv", "--label", "r", "--out", "c", *quick, "--report", "c.html")
     first = told.partition("Findings")[0]
-    assert "strongest recorded column (k)" in first
+    assert "as k, the strongest recorded column" in first
     assert "strongest recorded column" in (tmp_path / "c.html").read_text()
     for method in json.loads((tmp_path / "c/comparison.json").read_text())["methods"]:
         cause = method["judgements"]["dr"]["hidden_cause"]

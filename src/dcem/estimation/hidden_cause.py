@@ -117,9 +117,7 @@ def _reaches(at: Callable[[float], float], goal: float, up: bool) -> float:
     return exp(high)
 
 
-def in_words(
-    found: HiddenCause | None, estimate: str = "it", *, short: bool = False, at_worst: bool = False
-) -> str:
+def in_words(found: HiddenCause | None, estimate: str = "it", *, at_worst: bool = False) -> str:
     """A clause that says what would move an estimate by a tenth of its value; or nothing.
 
     `at_worst`: for an AUC, which only a cause chosen by an adversary moves so far.
@@ -135,10 +133,7 @@ def in_words(
             f"a hidden cause {would} {estimate} by 10 % of its value at an {odds}; no recorded "
             "column is a scale for that"
         )
-    if short:
-        cause = f"a hidden cause {ratio(found.times)} times as strong as `{found.column}`"
-        return f"{cause} {would} it by 10 %"
     return (
-        f"a hidden cause {ratio(found.times)} times as strong as the strongest recorded column "
-        f"(`{found.column}`) {would} {estimate} by 10 % of its value ({odds})"
+        f"a hidden cause {ratio(found.times)} times as strong as `{found.column}`, the strongest "
+        f"recorded column, {would} {estimate} by 10 % of its value ({odds})"
     )

@@ -291,11 +291,12 @@ def _record(audit: Audit) -> list[str]:
     beyond = ""
     if found is every.within:
         beyond = f"; for everybody it lies {_between(every.limits)}, {audit.limits_hold}"
-    sentences = [
+    prevalence = (
         f"{recorded}; {_source(audit)} it is {percent(found.value)}{unsure}{corrected}{beyond}."
-    ]
+    )
     if audit.hidden_cause is not None:
-        sentences.append(f"{capitalised(in_words(audit.hidden_cause, 'that estimate'))}.")
+        prevalence += f" {capitalised(in_words(audit.hidden_cause, 'that'))}."
+    sentences = [prevalence]
     if any(one.disagrees for one in audit.known):
         sentences.append(
             "That prevalence contradicts the assumption that features explain who is tested: "
@@ -362,8 +363,6 @@ def key_numbers(audit: Audit) -> tuple[doc.KeyNumber, ...]:
         if best is every.within or not best.estimable:
             label += f"; for everybody {_between(every.limits)}"
         label += f"; the record shows {percent(every.recorded.value)}"
-        if best.estimable and audit.hidden_cause is not None:
-            label += f"; {in_words(audit.hidden_cause, short=True)}"
         found.append(doc.KeyNumber(doc.estimate(best, "percent"), label))
     if unrecorded := _about_unrecorded(audit, clear):
         whose = f" for {group(unrecorded.group)}" if len(clear) > 1 else ""

@@ -278,8 +278,8 @@ class Decision:
         positive = f"only {self.positives:,} times" if self.positives else "never"
         text = (
             f"{label!r} is {positive} positive where {name} {self.when} ({rows}; "
-            f"{self.expected:,.0f} positives would be expected), and in {percent(self.share)} of "
-            "the others"
+            f"{self.expected:,.0f} positives would be expected if that did not matter), and in "
+            f"{percent(self.share)} of the others"
         )
         return text + "; it may as well follow from a positive result" * self.may_follow
 

@@ -535,7 +535,7 @@ def _no_label(seen: Sequence[NamedColumn], likely: Sequence[NamedColumn]) -> str
             "become the label: add a column that says who is above the relevant limit."
         )
     if likely:
-        return f"Which column holds the outcome? Several could, or none is certain.{hint}"
+        return f"Which column holds the outcome? None is certain.{hint}"
     return f"No column looks like the outcome. Name the column as `label`.{hint}"
 
 
