@@ -599,9 +599,8 @@ def _meaning(observed: list[str], positive: set[str], name: str, roles: Roles) -
         hint = f" Neither yes nor no: {quoted(unclear)}.{hint}"
     raise InputError(
         f"Column {name!r} contains {quoted(observed)}. Which of these mean yes? List them under "
-        "`positive`, and those that mean that nobody tested under `untested_value`; the others "
-        f"then mean no.{hint} Recognised without it: 1 and 0, yes and no, true and false, positive "
-        "and negative."
+        f"`positive`; the others then mean no.{hint} Recognised without it: 1 and 0, yes and no, "
+        "true and false, positive and negative."
     )
 
 
