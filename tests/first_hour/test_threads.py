@@ -138,13 +138,13 @@ def test_two_fits_that_overlap_give_the_threads_back(first_to_end) -> None:
             inside.add(torch.get_num_threads())
             asked[0] += 1
             if asked[0] == 1:
-                both[0].wait(60)
+                both[0].wait(300)
             if asked[0] == 2 and number != first_to_end:
-                both[1].wait(60)
+                both[1].wait(300)
 
         fit_many(make("dcem", **SMALL), [problem], progress=look)
         if number == first_to_end:
-            both[1].wait(60)
+            both[1].wait(300)
         return inside, torch.get_num_threads()
 
     with ThreadPoolExecutor(2) as pool:
